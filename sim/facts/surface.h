@@ -1,0 +1,28 @@
+/* Efficiency surfaces as plain facts: the ratio of measured time to a roofline, on a grid in log
+ * shape, per GPU, kernel kind and dtype. Fitted by calibrate/, used by sim/cost. */
+#ifndef ORR_FACTS_SURFACE_H
+#define ORR_FACTS_SURFACE_H
+
+#include "sim/terms/terms.h"
+
+#define ORR_SURFACE_AXES 3
+typedef struct {
+    OrrKernelKind kind;
+    OrrDtype dtype;
+    char variant[16];            /* "" or "causal", "full", ... */
+    uint32_t n[ORR_SURFACE_AXES];
+    double *axis[ORR_SURFACE_AXES]; /* log2 of the shape, ascending */
+    double *value;               /* n[0]*n[1]*n[2], last axis fastest */
+    double params[16];           /* of the analytic form that the surface corrects */
+    uint32_t n_params;
+} OrrSurface;
+
+typedef struct {
+    char *gpu, *source, *name;
+    OrrSurface *surfaces;
+    uint32_t n_surfaces;
+} OrrSurfaceSet;
+
+void orr_surface_set_free(OrrSurfaceSet *set);
+
+#endif

@@ -1,0 +1,37 @@
+/* Weighted max-min fairness, pure: it has never heard of a network.
+ *
+ * Activity i has one scalar rate x_i and uses coef_il * x_i of each constraint l. All x_i are
+ * raised together, x_i = weight_i / (largest coef_il) * level, until a constraint is full or the
+ * activity reaches its own cap; it freezes there. Integers throughout (rates in bytes per second,
+ * coefficients in 1/2^16), so that no sum depends on order and k equal activities are exactly one
+ * of multiplicity k. Rates are rounded down: no constraint is ever exceeded. */
+#ifndef ORR_NET_SOLVER_H
+#define ORR_NET_SOLVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ORR_COEF_ONE 65536u
+
+typedef struct {
+    uint32_t constraint;
+    uint32_t coef;         /* in 1/ORR_COEF_ONE, above 0 */
+} OrrUse;
+
+typedef struct {
+    uint32_t first_use, n_uses;
+    uint32_t weight;       /* number of connections, at least 1 */
+    uint32_t multiplicity; /* how many equal activities this stands for, at least 1 */
+    uint64_t cap;          /* own limit of x; UINT64_MAX: none */
+} OrrSolveActivity;
+
+/* Rates x for @n activities over @n_constraints with @capacity. @rate [n] is the result. Scratch is
+ * kept in the solver between calls: no allocation per solve once warm. */
+typedef struct OrrSolver OrrSolver;
+OrrSolver *orr_solver_new(void);
+void orr_solver_free(OrrSolver *s);
+void orr_solver_solve(OrrSolver *s, const OrrSolveActivity *activities, uint32_t n,
+                      const OrrUse *uses, const uint64_t *capacity, uint32_t n_constraints,
+                      uint64_t *rate);
+
+#endif
