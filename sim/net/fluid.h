@@ -19,7 +19,7 @@ void orr_fluid_free(OrrFluid *f);
 typedef struct {
     const OrrUse *uses; /* constraint = link id; borrowed for the life of the activity */
     uint32_t n_uses;
-    uint32_t weight, multiplicity;
+    uint32_t weight;
     uint64_t cap_bytes_per_s;
     uint64_t bytes;     /* work: ends when the integral of x is that */
     uint32_t owner;     /* given back at completion */

@@ -4,7 +4,7 @@
  * raised together, x_i = weight_i / (largest coef_il) * level, until a constraint is full or the
  * activity reaches its own cap; it freezes there. Integers throughout (rates in bytes per second,
  * coefficients in 1/2^16), so that no sum depends on order and k equal activities are exactly one
- * of multiplicity k. Rates are rounded down: no constraint is ever exceeded. */
+ * whose uses have count k. Rates are rounded down: no constraint is ever exceeded. */
 #ifndef ORR_NET_SOLVER_H
 #define ORR_NET_SOLVER_H
 
@@ -15,13 +15,15 @@
 
 typedef struct {
     uint32_t constraint;
-    uint32_t coef;         /* in 1/ORR_COEF_ONE, above 0 */
+    uint32_t coef;  /* in 1/ORR_COEF_ONE, above 0 */
+    uint32_t count; /* how many equal activities of this one's multiplicity meet on this constraint
+                     * (folding: differs by constraint): usage is count * coef * x, while the scale
+                     * of x is set by the largest coef alone. At least 1. */
 } OrrUse;
 
 typedef struct {
     uint32_t first_use, n_uses;
     uint32_t weight;       /* number of connections, at least 1 */
-    uint32_t multiplicity; /* how many equal activities this stands for, at least 1 */
     uint64_t cap;          /* own limit of x; UINT64_MAX: none */
 } OrrSolveActivity;
 
