@@ -23,6 +23,14 @@ typedef struct {
     uint32_t n_surfaces;
 } OrrSurfaceSet;
 
+/* Frees what @surface holds, not @surface itself. */
+void orr_surface_clear(OrrSurface *surface);
 void orr_surface_set_free(OrrSurfaceSet *set);
+
+/* The surface at @x (log2 of the shape), interpolated linearly, held constant beyond the grid. */
+double orr_surface_value(const OrrSurface *surface, const double x[ORR_SURFACE_AXES]);
+/* NULL if @set is NULL or has none. */
+const OrrSurface *orr_surface_find(const OrrSurfaceSet *set, OrrKernelKind kind, OrrDtype dtype,
+                                   const char *variant);
 
 #endif
