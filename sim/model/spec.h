@@ -1,0 +1,157 @@
+/* What is trained and how: architecture, layout, batch, framework profile, job. Plain structs that
+ * workloads/ loads; nothing here knows a cluster. */
+#ifndef ORR_MODEL_SPEC_H
+#define ORR_MODEL_SPEC_H
+
+#include "sim/base/error.h"
+#include "sim/terms/terms.h"
+
+typedef enum { ORR_LAYER_NORM, ORR_RMS_NORM } OrrNormKind;
+typedef enum { ORR_RELU, ORR_GELU, ORR_SILU } OrrActivation;
+typedef enum { ORR_POS_NONE, ORR_POS_LEARNED, ORR_POS_ROPE, ORR_POS_ALIBI } OrrPosition;
+
+/* A decoder-only transformer. */
+typedef struct {
+    char *name, *family, *source;
+    uint32_t layers;
+    uint32_t hidden, heads, kv_heads, head_dim, ffn;
+    uint32_t vocab;         /* as in the checkpoint; frameworks may pad it */
+    uint32_t max_positions; /* rows of a learned position table */
+    OrrNormKind norm;
+    OrrActivation activation;
+    bool is_gated;          /* SwiGLU, GeGLU: two up projections */
+    OrrPosition position;
+    double rotary_frac;     /* share of head_dim that is rotated */
+    bool is_tied;           /* embedding and head share weights */
+    bool qkv_bias, out_bias, mlp_bias, head_bias;
+    bool norm_bias;         /* LayerNorm with a bias */
+    bool has_qk_norm;       /* RMSNorm on q and k, per head */
+    bool has_post_norms;    /* Gemma 2/3: norms behind attention and MLP too */
+    bool has_embedding_norm; /* BLOOM */
+    bool is_parallel;       /* attention and MLP side by side (GPT-J, Falcon, GPT-NeoX) */
+    bool shares_norm;       /* parallel block with one norm (GPT-J, Falcon-7B) */
+    uint32_t window;        /* sliding window in tokens; 0: full */
+    uint32_t window_every;  /* 1: every layer; n: all but each n-th layer are windowed; 0: none */
+} OrrModel;
+void orr_model_free(OrrModel *model);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrModel, orr_model_free)
+
+typedef enum { ORR_ENDS_WITH_LAYERS, ORR_ENDS_OWN_CHUNK, ORR_ENDS_ONE_LAYER_LESS } OrrEnds;
+typedef enum { ORR_RECOMPUTE_NONE, ORR_RECOMPUTE_SELECTIVE, ORR_RECOMPUTE_FULL } OrrRecompute;
+typedef enum { ORR_RECOMPUTE_UNIFORM, ORR_RECOMPUTE_BLOCK } OrrRecomputeMethod;
+
+#define ORR_MAX_DIMS 5
+typedef enum { ORR_DIM_TP, ORR_DIM_CP, ORR_DIM_EP, ORR_DIM_DP, ORR_DIM_PP } OrrRankDim;
+
+typedef struct {
+    uint32_t tp, pp, vpp, cp, ep, dp;
+    bool sequence_parallel;
+    uint32_t zero_stage;          /* 0..3; 3 is FSDP full shard */
+    bool reshard_after_forward;   /* ZeRO-3: parameters dropped after the forward, gathered again */
+    uint32_t hsdp_shard;          /* ranks a shard group; 0: all of DP */
+    OrrEnds ends;
+    uint32_t *stage_layers;       /* layers of virtual stage v, n_stage_layers of them; NULL: even */
+    uint32_t n_stage_layers;
+    OrrRankDim rank_order[ORR_MAX_DIMS]; /* fastest first: tp-cp-ep-dp-pp */
+} OrrLayout;
+
+typedef struct {
+    uint32_t global_sequences, micro_sequences; /* GBS, MBS */
+    uint32_t sequence_tokens;
+} OrrBatch;
+
+typedef struct {
+    OrrDtype compute;    /* of GEMMs */
+    OrrDtype parameters; /* storage of the weights that the forward reads */
+    OrrDtype gradients;  /* accumulation buffer */
+    OrrDtype reduce;     /* on the wire for gradients */
+    OrrDtype gather;     /* on the wire for parameters */
+    OrrDtype master;     /* optimizer's copy; moments are FP32 */
+    bool has_master;
+} OrrPrecision;
+
+typedef struct {
+    OrrRecompute policy;
+    OrrRecomputeMethod method;
+    uint32_t layers; /* full: uniform, layers a checkpoint; block, layers recomputed a stage (or chunk) */
+} OrrRecomputeSpec;
+
+typedef enum { ORR_ATTENTION_FLASH, ORR_ATTENTION_UNFUSED, ORR_ATTENTION_MEMORY_EFFICIENT } OrrAttentionKind;
+typedef enum { ORR_REDUCE_AT_END, ORR_REDUCE_EACH_MICRO_BATCH, ORR_REDUCE_EACH_RUN } OrrReduceWhen;
+
+/* How a framework runs it: a data file of workloads/frameworks. Every field is explained, with its
+ * source, in doc/formats.md. */
+typedef struct {
+    char *name, *source, *flops_formula; /* formula whose TFLOP/s it prints */
+    /* kernels */
+    OrrAttentionKind attention;
+    bool fused_softmax, fused_bias_gelu, fused_bias_dropout_add, fused_rotary, fused_norm,
+        fused_cross_entropy, fused_optimizer;
+    bool fused_wgrad_accumulate; /* weight gradient GEMM adds into the FP32 buffer itself */
+    bool fused_qkv, fused_gate_up;
+    double dropout;              /* 0: no dropout kernels, no masks */
+    double attention_dropout;
+    uint32_t vocab_multiple;     /* vocabulary is padded to a multiple of this times TP; 0: not */
+    bool compiled;               /* torch.compile: chains of element-wise kernels are one */
+    /* host */
+    double host_launch_ns;       /* host time to issue one kernel */
+    double host_comm_ns;         /* to issue a collective or send */
+    double host_layer_ns;        /* further host time a layer and pass (hooks, Python) */
+    double host_step_ns;         /* a step: data loader, logging, LR schedule */
+    bool cuda_graphs;
+    bool host_sync_p2p;          /* synchronises the device after batched sends */
+    /* tensor parallel */
+    bool tp_async_wgrad;         /* input-gradient all-reduce (reduce-scatter) beside the wgrad GEMM */
+    double tp_overlap_frac;      /* share of TP transfer pipelined into the GEMM (userbuffers) */
+    /* pipeline */
+    bool p2p_batched;            /* batch_isend_irecv: one kernel a group of sends and receives */
+    bool p2p_overlap;            /* sends and receives beside compute, waited for when needed */
+    bool scatter_gather;         /* without SP: each TP rank sends 1/t, gathered at the receiver */
+    bool free_output_early;      /* deallocate_pipeline_outputs */
+    /* data parallel */
+    bool overlap_grad_reduce, overlap_param_gather;
+    OrrReduceWhen reduce_when;   /* sharded gradients: when partial sums are reduced */
+    bool shard_gradient_buffer;  /* ZeRO-2: the buffer is 1/d outside of its reduction */
+    double bucket_bytes;         /* gradient bucket; 0: one a layer */
+    double param_bucket_bytes;
+    uint32_t fsdp_prefetch;      /* layers gathered ahead of use */
+    bool fsdp_rate_limit;        /* host waits so that at most prefetch + 1 layers are gathered */
+    bool grads_as_parameters;    /* gradient buffer has the parameters' dtype */
+    /* end of step */
+    bool grad_norm;              /* all-reduce of the norm, a barrier */
+    bool overflow_check;         /* FP16 */
+    double optimizer_bytes_per_param; /* HBM traffic of the update */
+    uint32_t optimizer_launches; /* kernels of the update; 0: one a parameter tensor */
+    /* memory */
+    double store_frac[8];        /* reserved for what a layer stores, see sim/model/memory.h */
+    bool store_dropout_mask, store_norm_input_twice, store_attention_scores, store_gelu_input,
+        store_fp32_residual;
+    double allocator_slack_frac; /* reserved over allocated */
+    double comm_buffer_bytes;
+    double extra_context_bytes;
+    /* interference: rate of a kernel while a communication kernel is resident on its GPU */
+    double compute_rate_frac[ORR_N_COMM_KINDS];       /* GEMM-like kernels */
+    double memory_rate_frac[ORR_N_COMM_KINDS];        /* memory-bound kernels */
+} OrrFramework;
+void orr_framework_free(OrrFramework *framework);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrFramework, orr_framework_free)
+
+typedef struct {
+    char *name, *source;
+    char *model_ref, *cluster_ref, *framework_ref; /* as written */
+    OrrLayout layout;
+    OrrBatch batch;
+    char *schedule_name;     /* a name, or a path of a CSV */
+    OrrPrecision precision;
+    OrrRecomputeSpec recompute;
+    /* [nccl]: names and values as the environment would have them */
+    char **nccl_names, **nccl_values; /* NULL-terminated, same length */
+    char *routing;           /* spread | ecmp-hash */
+    uint64_t seed;
+    char *flops_formula;     /* "" = the framework's */
+    bool is_boost;           /* short run: boost clocks instead of sustained ones */
+} OrrJob;
+void orr_job_free(OrrJob *job);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrJob, orr_job_free)
+
+#endif
