@@ -1,0 +1,39 @@
+/* A training step from job to record: load, check, lower, bind, execute. */
+#ifndef ORR_API_STEP_H
+#define ORR_API_STEP_H
+
+#include "sim/core/probe.h"
+#include "sim/program/program.h"
+#include "sim/result/record.h"
+#include "workloads/loader.h"
+
+typedef struct {
+    const char *job;               /* a job name or a path */
+    const OrrOverride *overrides;
+    uint32_t n_overrides;
+    const char *calibration;       /* NULL: the GPU file's own */
+    uint64_t seed;
+    bool has_seed;
+    bool is_unfolded;              /* every rank executed as itself */
+    bool self_check;
+} OrrStepRequest;
+
+typedef struct OrrStepRun OrrStepRun;
+/* Everything but the execution. NULL with @error. The request is borrowed until the run is freed. */
+OrrStepRun *orr_step_prepare(const OrrStepRequest *request, GError **error);
+void orr_step_free(OrrStepRun *run);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrStepRun, orr_step_free)
+
+/* Executes. @probe may be NULL; else it gets the spans of the last simulated step (the steady one)
+ * of the @n_ranks ranks in @ranks (sorted), times from the begin of that step. */
+bool orr_step_execute(OrrStepRun *run, const OrrProbe *probe, const uint32_t *ranks,
+                      uint32_t n_ranks, GError **error);
+/* After execute. Owned by the run. */
+const OrrRecord *orr_step_record(const OrrStepRun *run);
+const OrrProgram *orr_step_program(const OrrStepRun *run);
+uint32_t orr_step_n_ranks(const OrrStepRun *run);
+uint32_t orr_step_role_of_rank(const OrrStepRun *run, uint32_t rank);
+/* Size, members of the group instance of a span, its position of @rank; members borrowed. */
+uint32_t orr_step_group(const OrrStepRun *run, OrrGroup kind, uint32_t group, const uint32_t **members);
+
+#endif
