@@ -35,6 +35,19 @@ OrrFramework *orr_workload_framework(const char *ref, const OrrOverride *overrid
 OrrJob *orr_workload_job(const char *ref, const OrrOverride *overrides, uint32_t n_overrides,
                          OrrSources *sources, GError **error);
 
+/**
+ * orr_workload_job_overrides: what to pass to the loaders of the files that @job names: the
+ * overrides in the job file itself, then those of the command line, which win.
+ * Returns: an array of *@n_out (borrows the strings of @job and @overrides); g_free.
+ */
+OrrOverride *orr_workload_job_overrides(const OrrJob *job, const OrrOverride *overrides,
+                                        uint32_t n_overrides, uint32_t *n_out);
+
+/* For other loaders (topologies fills the same record): what was read, and what was assumed. */
+void orr_sources_add_input(OrrSources *s, const char *name, const char *text, gsize length);
+void orr_sources_add_assumption(OrrSources *s, const char *key, const char *value,
+                                const char *origin);
+
 /* Names, sentences, sources of a folder ("models", "jobs", "frameworks"), sorted. */
 typedef struct {
     char *name, *summary, *source;

@@ -79,6 +79,19 @@ typedef struct {
 typedef enum { ORR_ATTENTION_FLASH, ORR_ATTENTION_UNFUSED, ORR_ATTENTION_MEMORY_EFFICIENT } OrrAttentionKind;
 typedef enum { ORR_REDUCE_AT_END, ORR_REDUCE_EACH_MICRO_BATCH, ORR_REDUCE_EACH_RUN } OrrReduceWhen;
 
+/* What a job gets whose file does not say. A dtype of ORR_AS_COMPUTE is the compute dtype (FP8 and
+ * FP4: BF16, since weights are stored wider than they are multiplied). */
+#define ORR_AS_COMPUTE (-1)
+typedef struct {
+    OrrDtype compute;
+    int parameters, gradients, reduce, gather; /* OrrDtype or ORR_AS_COMPUTE */
+    bool has_master;
+    uint32_t zero_stage;
+    bool sequence_parallel;     /* where TP is above 1 */
+    bool reshard_after_forward;
+    OrrEnds ends;
+} OrrJobDefaults;
+
 /* How a framework runs it: a data file of workloads/frameworks. Every field is explained, with its
  * source, in doc/formats.md. */
 typedef struct {
@@ -132,13 +145,20 @@ typedef struct {
     /* interference: rate of a kernel while a communication kernel is resident on its GPU */
     double compute_rate_frac[ORR_N_COMM_KINDS];       /* GEMM-like kernels */
     double memory_rate_frac[ORR_N_COMM_KINDS];        /* memory-bound kernels */
+    OrrJobDefaults defaults;
 } OrrFramework;
 void orr_framework_free(OrrFramework *framework);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrFramework, orr_framework_free)
 
 typedef struct {
     char *name, *source;
-    char *model_ref, *cluster_ref, *framework_ref; /* as written */
+    char *model_ref, *cluster_ref, *framework_ref; /* as written; a relative path in a job file is
+                                                      resolved against that file's folder */
+    uint32_t n_gpus;         /* of the cluster reference ("NAME:16384"); 0: not stated */
+    /* Groups [model], [framework], [cluster], [node], [gpu] of the job file: overrides of keys of
+     * the files that it names; n_sets of each. See orr_workload_job_overrides. */
+    uint32_t n_sets;
+    char **set_groups, **set_keys, **set_values;
     OrrLayout layout;
     OrrBatch batch;
     char *schedule_name;     /* a name, or a path of a CSV */
