@@ -26,6 +26,19 @@ typedef enum {
  */
 bool orr_units_parse(const char *text, OrrDim dim, double *value, GError **error);
 
+/**
+ * orr_units_split: the number that @text starts with, and what stands behind it.
+ * Plain decimal only: no hexadecimal, no infinity, no thousands separators.
+ * Returns: true, *@value and *@unit (into @text, spaces skipped, "" if nothing); false with @error.
+ */
+bool orr_units_split(const char *text, double *value, const char **unit, GError **error);
+
+/* @value of @dim as people read it, unit included: "400 GB/s", "7 %", "8"; g_free. */
+char *orr_units_format(double value, OrrDim dim);
+
+/* The shortest decimal that reads back as the same double; no locale; g_free. */
+char *orr_units_double(double value);
+
 /* Each returns a short text for people ("1.5 GiB", "12.3 ms", "400 Gb/s"); free with g_free. */
 char *orr_units_bytes(double bytes);          /* binary prefixes */
 char *orr_units_bytes_si(double bytes);       /* decimal prefixes */

@@ -1,0 +1,203 @@
+/* The getters of key files: each notes what was asked, what was assumed and what was wrong. */
+#include "sim/io/keys_priv.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "sim/base/words.h"
+#include "sim/io/text.h"
+
+/* "FILE:LINE: [GROUP] KEY = VALUE" or, of an absent key, "FILE: [GROUP] KEY"; g_free. */
+static char *place_of(const OrrKeys *keys, const char *group, const char *key, const KeyEntry *e)
+{
+    if (!e)
+        return g_strdup_printf("%s: [%s] %s", keys->name, group, key);
+    g_autofree char *value = orr_text_excerpt(e->value);
+    if (e->origin)
+        return g_strdup_printf("%s:%s: [%s] %s = %s", keys->name, e->origin, group, key, value);
+    return g_strdup_printf("%s:%u: [%s] %s = %s", keys->name, e->line, group, key, value);
+}
+
+void orr_keys_complain(OrrKeys *keys, const char *group, const char *key, const char *format, ...)
+{
+    KeyEntry *e = orr_keys__entry(keys, group, key);
+    if (e && e->is_bad)
+        return; /* the first error of a value says it */
+    if (e)
+        e->is_bad = true;
+    va_list args;
+    va_start(args, format);
+    g_autofree char *what = g_strdup_vprintf(format, args);
+    va_end(args);
+    g_autofree char *place = place_of(keys, group, key, e);
+    orr_keys__flaw(keys, e ? e->line : 0, g_strdup_printf("%s: %s", place, what));
+}
+
+/* The entry, or NULL with its absence noted: as an error if required, as an assumption if new and
+ * @fallback is not NULL. Takes @fallback. */
+static KeyEntry *ask(OrrKeys *keys, const char *group, const char *key, OrrKeyFlags flags,
+                     char *fallback)
+{
+    g_autofree char *owned = fallback;
+    g_autofree char *full = g_strconcat(group, "\n", key, NULL);
+    bool is_new = !g_hash_table_contains(keys->asked, full);
+    KeyEntry *e = g_hash_table_lookup(keys->by_name, full);
+    if (is_new) {
+        g_hash_table_add(keys->asked, full);
+        g_ptr_array_add(keys->asked_list, g_steal_pointer(&full));
+    }
+    if (e) {
+        e->is_known = true;
+        return e;
+    }
+    if (!is_new)
+        return NULL;
+    if (flags & ORR_KEY_REQUIRED) {
+        orr_keys_complain(keys, group, key, "is missing");
+    } else if (!(flags & ORR_KEY_QUIET) && owned) {
+        OrrKeyDefault d = {g_strdup(group), g_strdup(key), g_steal_pointer(&owned)};
+        g_array_append_val(keys->defaults, d);
+    }
+    return NULL;
+}
+
+const char *orr_keys_string(OrrKeys *keys, const char *group, const char *key,
+                            const char *fallback, OrrKeyFlags flags)
+{
+    KeyEntry *e = ask(keys, group, key, flags, g_strdup(fallback));
+    if (!e)
+        return fallback ? fallback : "";
+    if ((flags & ORR_KEY_REQUIRED) && e->value[0] == 0)
+        orr_keys_complain(keys, group, key, "is empty");
+    return e->value;
+}
+
+static void complain_range(OrrKeys *keys, const char *group, const char *key, OrrDim dim,
+                           double min, double max)
+{
+    g_autofree char *low = orr_units_format(min, dim), *high = orr_units_format(max, dim);
+    if (isinf(max))
+        orr_keys_complain(keys, group, key, "is too small; %s or more will do", low);
+    else if (isinf(min))
+        orr_keys_complain(keys, group, key, "is too large; %s or less will do", high);
+    else
+        orr_keys_complain(keys, group, key, "is out of range; %s to %s will do", low, high);
+}
+
+double orr_keys_number(OrrKeys *keys, const char *group, const char *key, OrrDim dim, double min,
+                       double max, double fallback, OrrKeyFlags flags)
+{
+    char *shown = isfinite(fallback) ? orr_units_format(fallback, dim) : NULL;
+    KeyEntry *e = ask(keys, group, key, flags, shown);
+    if (!e)
+        return fallback;
+    double v;
+    g_autoptr(GError) flaw = NULL;
+    if (!orr_units_parse(e->value, dim, &v, &flaw)) {
+        orr_keys_complain(keys, group, key, "%s", flaw->message);
+        return fallback;
+    }
+    if (v < min || v > max) {
+        complain_range(keys, group, key, dim, min, max);
+        return fallback;
+    }
+    return v;
+}
+
+/* "GPUs" is a fit for noun "GPU" and the other way round; letter case is ignored. */
+static bool noun_fits(const char *seen, const char *noun)
+{
+    gsize n = strlen(seen), m = strlen(noun);
+    n -= n > 0 && g_ascii_tolower(seen[n - 1]) == 's';
+    m -= m > 0 && g_ascii_tolower(noun[m - 1]) == 's';
+    return n == m && g_ascii_strncasecmp(seen, noun, n) == 0;
+}
+
+int64_t orr_keys_int(OrrKeys *keys, const char *group, const char *key, const char *noun,
+                     int64_t min, int64_t max, int64_t fallback, OrrKeyFlags flags)
+{
+    KeyEntry *e = ask(keys, group, key, flags, g_strdup_printf("%" PRId64, fallback));
+    if (!e)
+        return fallback;
+    double v;
+    const char *unit;
+    g_autoptr(GError) flaw = NULL;
+    if (!orr_units_split(e->value, &v, &unit, &flaw)) {
+        orr_keys_complain(keys, group, key, "%s; a whole number will do", flaw->message);
+    } else if (v != floor(v) || fabs(v) > 0x1p53) {
+        orr_keys_complain(keys, group, key, "is not a whole number");
+    } else if (*unit && !noun) {
+        orr_keys_complain(keys, group, key, "\"%s\" does not fit here; a bare number will do", unit);
+    } else if (*unit && !noun_fits(unit, noun)) {
+        orr_keys_complain(keys, group, key, "\"%s\" does not fit here; %s will do", unit, noun);
+    } else if (v < (double)min || v > (double)max) {
+        if (max >= INT64_MAX / 2)
+            complain_range(keys, group, key, ORR_DIM_NONE, (double)min, INFINITY);
+        else
+            complain_range(keys, group, key, ORR_DIM_NONE, (double)min, (double)max);
+    } else {
+        return (int64_t)v;
+    }
+    return fallback;
+}
+
+bool orr_keys_bool(OrrKeys *keys, const char *group, const char *key, bool fallback,
+                   OrrKeyFlags flags)
+{
+    static const char *const yes[] = {"yes", "true", "on", "1", NULL};
+    static const char *const no[] = {"no", "false", "off", "0", NULL};
+    KeyEntry *e = ask(keys, group, key, flags, g_strdup(fallback ? "yes" : "no"));
+    if (!e)
+        return fallback;
+    for (guint i = 0; yes[i]; i++) {
+        if (g_ascii_strcasecmp(e->value, yes[i]) == 0)
+            return true;
+        if (g_ascii_strcasecmp(e->value, no[i]) == 0)
+            return false;
+    }
+    orr_keys_complain(keys, group, key, "is not a yes or a no; yes, no, true, false, on, off, 1 "
+                                        "or 0 will do");
+    return fallback;
+}
+
+int orr_keys_enum(OrrKeys *keys, const char *group, const char *key, const char *const *names,
+                  int fallback, OrrKeyFlags flags)
+{
+    int n = (int)g_strv_length((char **)names);
+    char *shown = fallback >= 0 && fallback < n ? g_strdup(names[fallback]) : NULL;
+    KeyEntry *e = ask(keys, group, key, flags, shown);
+    if (!e)
+        return fallback;
+    for (int i = 0; i < n; i++)
+        if (g_ascii_strcasecmp(names[i], e->value) == 0)
+            return i;
+    g_autofree char *list = orr_words_list(names);
+    const char *near = orr_words_nearest(e->value, names);
+    if (near)
+        orr_keys_complain(keys, group, key, "is unknown; did you mean %s? %s will do", near, list);
+    else
+        orr_keys_complain(keys, group, key, "is unknown; %s will do", list);
+    return fallback;
+}
+
+char **orr_keys_strings(OrrKeys *keys, const char *group, const char *key, OrrKeyFlags flags)
+{
+    KeyEntry *e = ask(keys, group, key, flags, NULL);
+    if (!e)
+        return NULL;
+    GPtrArray *parts = g_ptr_array_new();
+    g_auto(GStrv) raw = g_strsplit_set(e->value, ",;", -1);
+    for (guint i = 0; raw[i]; i++) {
+        char *part = g_strstrip(raw[i]);
+        bool is_tail = !raw[i + 1] && *part == 0; /* "a, b," or an empty value */
+        if (*part == 0 && !is_tail)
+            orr_keys_complain(keys, group, key, "has an empty place in its list");
+        if (*part)
+            g_ptr_array_add(parts, g_strdup(part));
+    }
+    if (parts->len == 0 && (flags & ORR_KEY_REQUIRED))
+        orr_keys_complain(keys, group, key, "is empty");
+    g_ptr_array_add(parts, NULL);
+    return (char **)g_ptr_array_free(parts, FALSE);
+}
