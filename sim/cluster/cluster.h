@@ -34,8 +34,15 @@ typedef struct {
     double host_speed;        /* relative single-thread speed of its CPU, 1 = the reference */
 } OrrNode;
 
-typedef enum { ORR_ROUTE_SPREAD, ORR_ROUTE_ECMP_HASH } OrrRouting;
-typedef enum { ORR_FABRIC_NONE, ORR_FABRIC_RAIL, ORR_FABRIC_CLOS, ORR_FABRIC_FLAT } OrrFabric;
+extern const char *const orr_nvlink_names[], *const orr_net_names[];
+#define ORR_MAX_MESH_GPUS 8u /* in one node with nvlink = mesh */
+void orr_node_free(OrrNode *node);
+
+typedef enum { ORR_ROUTE_SPREAD, ORR_ROUTE_ECMP_HASH, ORR_N_ROUTINGS } OrrRouting;
+typedef enum {
+    ORR_FABRIC_NONE, ORR_FABRIC_RAIL, ORR_FABRIC_CLOS, ORR_FABRIC_FLAT, ORR_N_FABRICS
+} OrrFabric;
+extern const char *const orr_routing_names[], *const orr_fabric_names[];
 
 typedef enum { ORR_LINK_NVLINK_OUT, ORR_LINK_NVLINK_IN, ORR_LINK_MESH, ORR_LINK_PCIE_OUT,
     ORR_LINK_PCIE_IN, ORR_LINK_NIC_OUT, ORR_LINK_NIC_IN, ORR_LINK_LEAF_UP, ORR_LINK_LEAF_DOWN,
@@ -50,10 +57,10 @@ typedef struct {
     uint32_t n_gpus;      /* in use */
     uint32_t max_gpus;    /* of the real machine */
     OrrFabric fabric;
-    uint32_t gpus_per_leaf;   /* CLOS: 16 in Meta's racks; RAIL: per rail switch */
+    uint32_t gpus_per_leaf;   /* CLOS: 16 in Meta's racks; RAIL: per rail switch, so nodes */
     uint32_t gpus_per_pod;    /* tier below the core; 0: one pod */
-    double leaf_oversubscription, pod_oversubscription; /* 1 = full bisection; 7 = 1:7 */
-    uint32_t leaf_uplinks, pod_uplinks; /* parallel links, for ecmp-hash */
+    double leaf_oversubscription, pod_oversubscription; /* of each tier; 1 = none, 7 = 1:7 */
+    uint32_t leaf_uplinks, pod_uplinks; /* parallel links of a leaf and a pod, for ecmp-hash */
     double hop_latency_ns;    /* a switch and its cable */
     double nic_latency_ns;    /* NIC to NIC through one switch, verbs level */
     OrrRouting routing;
@@ -61,8 +68,10 @@ typedef struct {
     bool use_management;      /* NCCL_IB_HCA left wrong: sockets over the management network */
 } OrrClusterSpec;
 
-/* Takes @spec's contents. Errors (ORR_ERROR_INPUT): more GPUs than the machine has, a fabric that
- * does not add up; the reasons name the keys. */
+/* Frees what @spec holds; it may be zero. */
+void orr_cluster_spec_clear(OrrClusterSpec *spec);
+/* Takes @spec's contents, on errors too, and leaves it zero. Errors (ORR_ERROR_INPUT): more GPUs
+ * than the machine has, a fabric that does not add up; all reasons at once, with their keys. */
 OrrCluster *orr_cluster_new(OrrClusterSpec *spec, GError **error);
 void orr_cluster_free(OrrCluster *cluster);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrCluster, orr_cluster_free)
@@ -71,16 +80,25 @@ const OrrClusterSpec *orr_cluster_spec(const OrrCluster *c);
 uint32_t orr_cluster_n_links(const OrrCluster *c);
 OrrLinkKind orr_cluster_link_kind(const OrrCluster *c, uint32_t link);
 double orr_cluster_link_bytes_per_s(const OrrCluster *c, uint32_t link);
-char *orr_cluster_link_name(const OrrCluster *c, uint32_t link); /* g_free; "node3/gpu2/nic-out" */
+/* "node3/gpu2/nvlink-out", "node3/gpu0-gpu3/nvlink", "node3/nic1/out", "leaf5/up", with ecmp-hash
+ * "leaf5/up12", "pod0/down"; g_free. */
+char *orr_cluster_link_name(const OrrCluster *c, uint32_t link);
 bool orr_cluster_link_find(const OrrCluster *c, const char *name, uint32_t *link);
 
 static inline uint32_t orr_node_of_gpu(const OrrClusterSpec *s, uint32_t gpu)
 {
     return gpu / s->node->gpus;
 }
-uint32_t orr_cluster_domain_of_gpu(const OrrCluster *c, uint32_t gpu); /* NVLink domain */
-uint32_t orr_cluster_leaf_of_gpu(const OrrCluster *c, uint32_t gpu);
+uint32_t orr_cluster_n_nodes(const OrrCluster *c); /* in use, the last one perhaps in part */
+uint32_t orr_cluster_n_leaves(const OrrCluster *c); /* 1 for FLAT, 0 without a fabric */
+uint32_t orr_cluster_n_pods(const OrrCluster *c);
+uint32_t orr_cluster_domain_of_gpu(const OrrCluster *c, uint32_t gpu); /* NVLink domain, else node */
+uint32_t orr_cluster_leaf_of_gpu(const OrrCluster *c, uint32_t gpu);   /* of its first NIC */
 uint32_t orr_cluster_pod_of_gpu(const OrrCluster *c, uint32_t gpu);
+/* First NIC (in its node) of a GPU and how many it has to itself or shares: 1, or 2. */
+uint32_t orr_cluster_nic_of_gpu(const OrrCluster *c, uint32_t gpu, uint32_t *n_nics);
+/* Whether traffic between these two stays on NVLink or PCIe. */
+bool orr_cluster_is_inside(const OrrCluster *c, uint32_t src_gpu, uint32_t dst_gpu);
 
 /* A share of a flow on a link: frac 1 = all of its bytes. */
 typedef struct {
@@ -90,7 +108,9 @@ typedef struct {
 
 #define ORR_MAX_ROUTE 16
 /* Links that a flow from one GPU to another takes, NVLink inside a domain, else PCIe or NIC and
- * fabric. @flow distinguishes parallel flows of one pair under ecmp-hash. Returns the number. */
+ * fabric; in rail fabrics first over NVLink to the neighbour on the receiver's rail (NCCL's PXN).
+ * @flow distinguishes parallel flows of one pair under ecmp-hash. Returns the number, 0 for a GPU
+ * to itself. No link comes twice. */
 uint32_t orr_cluster_route(const OrrCluster *c, uint32_t src_gpu, uint32_t dst_gpu, uint64_t flow,
                            OrrLinkShare out[ORR_MAX_ROUTE]);
 /* One-way latency of that route below NCCL: switch hops, NIC, PCIe; ns. */
