@@ -3,11 +3,12 @@
 #include "sim/facts/surface.h"
 
 #include <glib.h>
+#include <math.h>
 
 void orr_surface_clear(OrrSurface *surface) {
     for (uint32_t i = 0; i < ORR_SURFACE_AXES; i++)
         g_clear_pointer(&surface->axis[i], g_free);
-    g_clear_pointer(&surface->value, g_free);
+    g_clear_pointer(&surface->log_ratio, g_free);
 }
 
 void orr_surface_set_free(OrrSurfaceSet *set) {
@@ -43,7 +44,7 @@ static uint32_t locate(const double *axis, uint32_t n, double x, double *frac) {
     return lo;
 }
 
-double orr_surface_value(const OrrSurface *surface, const double x[ORR_SURFACE_AXES]) {
+double orr_surface_ratio(const OrrSurface *surface, const double x[ORR_SURFACE_AXES]) {
     uint32_t cell[ORR_SURFACE_AXES];
     double frac[ORR_SURFACE_AXES];
     for (uint32_t i = 0; i < ORR_SURFACE_AXES; i++)
@@ -58,9 +59,9 @@ double orr_surface_value(const OrrSurface *surface, const double x[ORR_SURFACE_A
             index = index * surface->n[i] + cell[i] + (up && weight > 0.0);
         }
         if (weight > 0.0)
-            sum += weight * surface->value[index];
+            sum += weight * surface->log_ratio[index];
     }
-    return sum;
+    return exp(sum);
 }
 
 const OrrSurface *orr_surface_find(const OrrSurfaceSet *set, OrrKernelKind kind, OrrDtype dtype,

@@ -5,6 +5,8 @@
 
 #include "sim/terms/terms.h"
 
+#include <stdbool.h>
+
 #define ORR_SURFACE_AXES 3
 typedef struct {
     OrrKernelKind kind;
@@ -12,7 +14,7 @@ typedef struct {
     char variant[16];            /* "" or "causal", "full", ... */
     uint32_t n[ORR_SURFACE_AXES];
     double *axis[ORR_SURFACE_AXES]; /* log2 of the shape, ascending */
-    double *value;               /* n[0]*n[1]*n[2], last axis fastest */
+    double *log_ratio;           /* ln of measured over analytic time; n[0]*n[1]*n[2], last fastest */
     double params[16];           /* of the analytic form that the surface corrects */
     uint32_t n_params;
 } OrrSurface;
@@ -27,8 +29,9 @@ typedef struct {
 void orr_surface_clear(OrrSurface *surface);
 void orr_surface_set_free(OrrSurfaceSet *set);
 
-/* The surface at @x (log2 of the shape), interpolated linearly, held constant beyond the grid. */
-double orr_surface_value(const OrrSurface *surface, const double x[ORR_SURFACE_AXES]);
+/* Measured over analytic time at @x (log2 of the shape): the log of the ratio is interpolated
+ * linearly and held constant beyond the grid. */
+double orr_surface_ratio(const OrrSurface *surface, const double x[ORR_SURFACE_AXES]);
 /* NULL if @set is NULL or has none. */
 const OrrSurface *orr_surface_find(const OrrSurfaceSet *set, OrrKernelKind kind, OrrDtype dtype,
                                    const char *variant);

@@ -1,0 +1,290 @@
+/* Fits the shipped efficiency surfaces from measured kernel times:
+ *   fit_kernels --data DIR --out DIR [--gpu NAME]     writes OUT/GPU.ini, residuals to stdout
+ *   fit_kernels --data DIR --hold-out [--gpu NAME]    fits on 4 of 5 shapes, judges on the fifth
+ * First the parameters of the analytic form (coordinate descent on the mean absolute log error),
+ * then a smooth surface over what is left. The same data give the same bytes. About half a minute. */
+#include "calibrate/fit_rows.h"
+#include "calibrate/fit_solve.h"
+#include "calibrate/tables.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PARAM_ROWS 4000 /* plenty for a dozen parameters; more rows are thinned evenly */
+
+/* Weights of the penalty by axis. GEMM: of 0.1 to 40 tried on held-out pairs, flat from 0.1 to 0.4.
+ * Attention: head sizes have kernels of their own, so that axis is hardly smoothed. */
+static const double smooth_gemm[ORR_SURFACE_AXES] = {0.1, 0.1, 0.1};
+static const double smooth_attn[ORR_SURFACE_AXES] = {0.1, 0.1, 1e-5};
+
+/* Facts of the parts as measured, those of topologies/gpus (a test compares): dense BF16 peak, SMs,
+ * HBM rate. FP8 is twice, FP4 four times BF16. Sources: the data sheets named there. */
+typedef struct {
+    const char *name, *gpu;
+    double bf16_tflops, sms, hbm_gb_per_s;
+    const char *stack;
+} Part;
+
+static const Part parts[] = {
+    {"a100_sxm80", "a100-sxm-80", 312.0, 108, 2039, "TensorRT-LLM 1.0.0"},
+    {"h100_sxm", "h100-sxm-80", 989.4, 132, 3350, "TensorRT-LLM 1.3.0rc20"},
+    {"h200_sxm", "h200-sxm", 989.4, 132, 4800, "TensorRT-LLM 1.3.0rc20"},
+    {"b200_sxm", "b200-sxm", 2250, 148, 8000, "TensorRT-LLM 1.3.0rc20"},
+    {"b300_sxm", "b300-sxm", 2250, 148, 8000, "TensorRT-LLM 1.3.0rc20"},
+    {"gb200", "gb200", 2500, 152, 8000, "TensorRT-LLM 1.3.0rc20"},
+    {"gb300", "gb300", 2500, 152, 8000, "TensorRT-LLM 1.3.0rc20"},
+};
+
+typedef struct {
+    OrrKernelKind kind;
+    const char *mask, *dtype; /* as the files name them; mask NULL: GEMM */
+    OrrDtype as;
+    const char *variant;
+    double peak_factor;   /* over the BF16 peak */
+    double operand_bytes;
+    bool is_quantised;    /* the measured path quantises A from BF16 first */
+} Series;
+
+static const Series series[] = {
+    {ORR_K_GEMM, NULL, "bf16", ORR_BF16, "", 1, 2, false},
+    {ORR_K_GEMM, NULL, "fp8", ORR_FP8, "", 2, 1, true},
+    {ORR_K_GEMM, NULL, "fp8_block", ORR_FP8, "block", 2, 1, true},
+    /* NVFP4: a byte of scale for 16 elements of half a byte */
+    {ORR_K_GEMM, NULL, "nvfp4", ORR_FP4, "", 4, 0.5625, true},
+    {ORR_K_ATTENTION, "causal", "bf16", ORR_BF16, "causal", 1, 2, false},
+    {ORR_K_ATTENTION, "full", "bf16", ORR_BF16, "full", 1, 2, false},
+    {ORR_K_ATTENTION, "causal", "fp8", ORR_FP8, "causal", 2, 1, false},
+};
+
+/* Where the descent starts and how far it may go; per unit of OrrSurface.params. */
+static void start_gemm(const Part *part, const Series *s, double *p, FitRange *r) {
+    static const double first[ORR_N_GEMM_PARAMS] = {
+        [ORR_GEMM_FIXED] = 2000, [ORR_GEMM_EFF] = 0.8, [ORR_GEMM_HBM_FRAC] = 0.8,
+        [ORR_GEMM_WAVE_FRAC] = 0.5, [ORR_GEMM_K_EXTRA] = 100, [ORR_GEMM_EFF_128] = 0.9,
+        [ORR_GEMM_EFF_64] = 0.7, [ORR_GEMM_EFF_64_64] = 0.5, [ORR_GEMM_SPLIT] = 2000};
+    static const FitRange range[ORR_N_GEMM_PARAMS] = {
+        [ORR_GEMM_FIXED] = {500, 20000}, [ORR_GEMM_EFF] = {0.3, 1.0},
+        [ORR_GEMM_HBM_FRAC] = {0.3, 1.0}, [ORR_GEMM_WAVE_FRAC] = {0.02, 1.0},
+        [ORR_GEMM_K_EXTRA] = {1, 2000}, [ORR_GEMM_EFF_128] = {0.3, 1.1},
+        [ORR_GEMM_EFF_64] = {0.15, 1.1}, [ORR_GEMM_EFF_64_64] = {0.1, 1.1},
+        [ORR_GEMM_SPLIT] = {100, 100000}};
+    memcpy(p, first, sizeof first);
+    memcpy(r, range, sizeof range);
+    p[ORR_GEMM_PEAK] = part->bf16_tflops * 1e12 * s->peak_factor;
+    p[ORR_GEMM_SMS] = part->sms;
+    p[ORR_GEMM_HBM] = part->hbm_gb_per_s * 1e9;
+    if (s->is_quantised) {
+        p[ORR_GEMM_QUANT_BYTES] = 5.0; /* two reads of 2 bytes, a write of one */
+        p[ORR_GEMM_QUANT_FIXED] = 4000;
+        r[ORR_GEMM_QUANT_BYTES] = (FitRange){1.0, 16.0};
+        r[ORR_GEMM_QUANT_FIXED] = (FitRange){500, 20000};
+    }
+}
+
+static void start_attn(const Part *part, const Series *s, double *p, FitRange *r) {
+    static const double first[ORR_N_ATTN_PARAMS] = {
+        [ORR_ATTN_FIXED] = 5000, [ORR_ATTN_EFF] = 0.6, [ORR_ATTN_HBM_FRAC] = 0.8,
+        [ORR_ATTN_WAVE_FRAC] = 0.5, [ORR_ATTN_KV_EXTRA] = 100, [ORR_ATTN_PREP_BYTES] = 4};
+    static const FitRange range[ORR_N_ATTN_PARAMS] = {
+        [ORR_ATTN_FIXED] = {1000, 30000}, [ORR_ATTN_EFF] = {0.1, 1.0},
+        [ORR_ATTN_HBM_FRAC] = {0.3, 1.0}, [ORR_ATTN_WAVE_FRAC] = {0.02, 1.0},
+        [ORR_ATTN_KV_EXTRA] = {1, 2000}, [ORR_ATTN_PREP_BYTES] = {1, 32}};
+    memcpy(p, first, sizeof first);
+    memcpy(r, range, sizeof range);
+    p[ORR_ATTN_PEAK] = part->bf16_tflops * 1e12 * s->peak_factor;
+    p[ORR_ATTN_SMS] = part->sms;
+    p[ORR_ATTN_HBM] = part->hbm_gb_per_s * 1e9;
+    if (!strcmp(s->mask, "full")) { /* that path takes Q, K, V as they are */
+        p[ORR_ATTN_PREP_BYTES] = 0.0;
+        r[ORR_ATTN_PREP_BYTES] = (FitRange){0, 0};
+    }
+}
+
+/* A fit in the making. */
+typedef struct {
+    const Series *series;
+    FitRows rows;
+    bool is_trial; /* leave held-out rows out */
+} Fit;
+
+static double analytic_ns(const Fit *fit, const double *p, const FitRow *row) {
+    if (fit->series->kind == ORR_K_GEMM)
+        return orr_form_gemm_ns(p, &row->gemm, 1.0) + orr_form_gemm_prep_ns(p, &row->gemm);
+    return orr_form_attn_ns(p, &row->attn, 1.0) + orr_form_attn_prep_ns(p, &row->attn);
+}
+
+static void place_row(const Fit *fit, const FitRow *row, double *x) {
+    if (fit->series->kind == ORR_K_GEMM)
+        orr_form_gemm_place(&row->gemm, x);
+    else
+        orr_form_attn_place(&row->attn, x);
+}
+
+static bool is_used(const Fit *fit, const FitRow *row) {
+    return !(fit->is_trial && row->is_held_out);
+}
+
+static double mean_log_error(const double *params, const void *data) {
+    const Fit *fit = data;
+    double sum = 0.0, weight = 0.0;
+    uint32_t stride = fit->rows.n_rows / PARAM_ROWS + 1;
+    for (uint32_t i = 0; i < fit->rows.n_rows; i += stride) {
+        const FitRow *row = &fit->rows.rows[i];
+        if (!is_used(fit, row))
+            continue;
+        sum += row->weight * fabs(log(analytic_ns(fit, params, row) / row->ns));
+        weight += row->weight;
+    }
+    return sum / weight;
+}
+
+static void set_axis(OrrSurface *s, uint32_t d, double first, double last, double step) {
+    s->n[d] = (uint32_t)lrint((last - first) / step) + 1;
+    s->axis[d] = g_new(double, s->n[d]);
+    for (uint32_t i = 0; i < s->n[d]; i++)
+        s->axis[d][i] = first + step * i;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* An axis whose knots are the values that occur: head sizes are few and each has its own kernel. */
+static void set_axis_to_values(OrrSurface *s, uint32_t d, const Fit *fit) {
+    g_autofree double *all = g_new(double, fit->rows.n_rows);
+    for (uint32_t i = 0; i < fit->rows.n_rows; i++) {
+        double x[ORR_SURFACE_AXES];
+        place_row(fit, &fit->rows.rows[i], x);
+        all[i] = x[d];
+    }
+    qsort(all, fit->rows.n_rows, sizeof *all, compare_doubles);
+    s->axis[d] = g_new(double, fit->rows.n_rows);
+    for (uint32_t i = 0; i < fit->rows.n_rows; i++)
+        if (s->n[d] == 0 || all[i] > s->axis[d][s->n[d] - 1] + 1e-9)
+            s->axis[d][s->n[d]++] = all[i];
+}
+
+static void fit_one(const Part *part, Fit *fit, OrrSurface *s) {
+    FitRange range[G_N_ELEMENTS(s->params)] = {{0, 0}};
+    bool is_gemm = fit->series->kind == ORR_K_GEMM;
+    s->kind = fit->series->kind;
+    s->dtype = fit->series->as;
+    g_strlcpy(s->variant, fit->series->variant, sizeof s->variant);
+    s->n_params = is_gemm ? ORR_N_GEMM_PARAMS : ORR_N_ATTN_PARAMS;
+    (is_gemm ? start_gemm : start_attn)(part, fit->series, s->params, range);
+    fit_params(s->params, range, s->n_params, mean_log_error, fit);
+    if (is_gemm) { /* one knot an octave from 128 to 64 Ki: finer ones gained nothing held out */
+        set_axis(s, 0, 7, 15, 1);
+        set_axis(s, 1, 7, 16, 1);
+        set_axis(s, 2, 7, 16, 1);
+    } else {
+        set_axis(s, 0, 5, 16, 1);
+        set_axis(s, 1, 0, 12, 2);
+        set_axis_to_values(s, 2, fit);
+    }
+    g_autofree FitPoint *points = g_new(FitPoint, fit->rows.n_rows);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < fit->rows.n_rows; i++) {
+        const FitRow *row = &fit->rows.rows[i];
+        if (!is_used(fit, row))
+            continue;
+        place_row(fit, row, points[n].x);
+        points[n].log_ratio = log(row->ns / analytic_ns(fit, s->params, row));
+        points[n++].weight = row->weight;
+    }
+    fit_surface(s, points, n, is_gemm ? smooth_gemm : smooth_attn);
+}
+
+/* One line: shapes, median and 90th percentile of |error|, mean error; held out or all. */
+static void print_residuals(const Part *part, const Fit *fit, const OrrSurface *s) {
+    g_autofree double *miss = g_new(double, fit->rows.n_rows);
+    uint32_t n = 0;
+    double sum = 0.0;
+    for (uint32_t i = 0; i < fit->rows.n_rows; i++) {
+        const FitRow *row = &fit->rows.rows[i];
+        if (!row->is_judged || (fit->is_trial && !row->is_held_out))
+            continue;
+        double x[ORR_SURFACE_AXES];
+        place_row(fit, row, x);
+        double error = analytic_ns(fit, s->params, row) * orr_surface_ratio(s, x) / row->ns - 1.0;
+        sum += error;
+        miss[n++] = fabs(error);
+    }
+    if (!n)
+        return;
+    qsort(miss, n, sizeof *miss, compare_doubles);
+    printf("%s,%s,%s,%s,%s,%u,%.2f,%.2f,%.2f\n", part->name, orr_kernel_kind_name(s->kind),
+           fit->series->dtype, s->variant, fit->is_trial ? "held_out" : "all", n,
+           100.0 * miss[n / 2], 100.0 * miss[n * 9 / 10], 100.0 * sum / n);
+}
+
+static bool fit_series(const Part *part, const Series *sr, const char *data, bool is_trial,
+                       OrrSurfaceSet *set, GError **error) {
+    Fit fit = {.series = sr, .is_trial = is_trial};
+    g_autofree char *path = g_strdup_printf(
+        "%s/%s_%s.csv", data, sr->kind == ORR_K_GEMM ? "gemm" : "attention_forward", part->name);
+    bool ok = sr->kind == ORR_K_GEMM
+                  ? fit_rows_gemm(path, sr->dtype, sr->operand_bytes, &fit.rows, error)
+                  : fit_rows_attn(path, sr->mask, sr->dtype, sr->operand_bytes, &fit.rows, error);
+    if (ok && fit.rows.n_rows) {
+        OrrSurface *s = &set->surfaces[set->n_surfaces++];
+        fit_one(part, &fit, s);
+        print_residuals(part, &fit, s);
+    }
+    fit_rows_clear(&fit.rows);
+    return ok;
+}
+
+static bool fit_part(const Part *part, const char *data, const char *out, GError **error) {
+    OrrSurfaceSet *set = g_new0(OrrSurfaceSet, 1);
+    set->surfaces = g_new0(OrrSurface, G_N_ELEMENTS(series));
+    set->gpu = g_strdup(part->gpu);
+    set->name = g_strdup(part->name);
+    set->source = g_strdup_printf("fitted from gemm_%s.csv and attention_forward_%s.csv: public "
+                                  "performance tables of ai-dynamo/aiconfigurator (Apache-2.0), "
+                                  "snapshot of August 2026, measured with %s",
+                                  part->name, part->name, part->stack);
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < G_N_ELEMENTS(series); i++)
+        ok = fit_series(part, &series[i], data, !out, set, error);
+    if (ok && out) {
+        g_autofree char *path = g_strdup_printf("%s/%s.ini", out, part->name);
+        g_autofree char *text = orr_tables_format(set);
+        ok = g_file_set_contents(path, text, -1, error);
+    }
+    orr_surface_set_free(set);
+    return ok;
+}
+
+int main(int argc, char **argv) {
+    g_autofree char *data = NULL, *out = NULL, *gpu = NULL;
+    gboolean is_trial = FALSE;
+    GOptionEntry options[] = {
+        {"data", 0, 0, G_OPTION_ARG_FILENAME, &data, "folder of the measured tables", "DIR"},
+        {"out", 0, 0, G_OPTION_ARG_FILENAME, &out, "folder to write GPU.ini to", "DIR"},
+        {"hold-out", 0, 0, G_OPTION_ARG_NONE, &is_trial, "trial fit, judged on shapes left out",
+         NULL},
+        {"gpu", 0, 0, G_OPTION_ARG_STRING, &gpu, "this GPU only (as in the file names)", "NAME"},
+        {NULL}};
+    g_autoptr(GOptionContext) context = g_option_context_new("- fit kernel efficiency surfaces");
+    g_option_context_add_main_entries(context, options, NULL);
+    g_autoptr(GError) error = NULL;
+    if (!g_option_context_parse(context, &argc, &argv, &error) || !data || !out == !is_trial) {
+        fprintf(stderr, "fit_kernels: %s\n",
+                error ? error->message : "give --data DIR and either --out DIR or --hold-out");
+        return ORR_ERROR_USAGE;
+    }
+    printf("gpu,kind,dtype,variant,judged_on,shapes,median_pct,p90_pct,bias_pct\n");
+    for (uint32_t i = 0; i < G_N_ELEMENTS(parts); i++) {
+        if (gpu && strcmp(gpu, parts[i].name))
+            continue;
+        if (!fit_part(&parts[i], data, out, &error)) {
+            fprintf(stderr, "fit_kernels: %s\n", error->message);
+            return ORR_ERROR_INPUT;
+        }
+        fflush(stdout);
+    }
+    return 0;
+}

@@ -1,0 +1,229 @@
+/* Surfaces as key files. A group a surface, [gemm.bf16] or [attention.bf16.causal]: the parameters
+ * of the analytic form with their units, three axes in log2 of the shape, and one key of ratios for
+ * each place of the first axis (`ratio.0`, ...), the last axis fastest. */
+#include "calibrate/tables.h"
+
+#include "sim/facts/forms.h"
+#include "sim/io/keys.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MAX_AXIS 64
+#define MAX_SURFACES 64
+#define RATIO_MIN 0.02 /* beyond these no measurement of ours lies */
+#define RATIO_MAX 50.0
+
+typedef struct {
+    const char *key;
+    OrrDim dim;
+    const char *unit; /* as written */
+    double scale;     /* of @unit in the base unit */
+    double min, max;
+} Param;
+
+static const Param gemm_params[ORR_N_GEMM_PARAMS] = {
+    [ORR_GEMM_PEAK] = {"peak", ORR_DIM_FLOPS_RATE, " TFLOP/s", 1e12, 1e12, 1e18},
+    [ORR_GEMM_SMS] = {"sms", ORR_DIM_NONE, "", 1, 1, 4096},
+    [ORR_GEMM_HBM] = {"hbm", ORR_DIM_RATE, " GB/s", 1e9, 1e9, 1e15},
+    [ORR_GEMM_FIXED] = {"fixed", ORR_DIM_TIME, " ns", 1, 0, 1e6},
+    [ORR_GEMM_EFF] = {"efficiency", ORR_DIM_NONE, "", 1, 0.01, 1.2},
+    [ORR_GEMM_HBM_FRAC] = {"hbm_share", ORR_DIM_NONE, "", 1, 0.01, 4},
+    [ORR_GEMM_WAVE_FRAC] = {"wave_share", ORR_DIM_NONE, "", 1, 0, 1},
+    [ORR_GEMM_K_EXTRA] = {"k_extra", ORR_DIM_NONE, "", 1, 0, 1e5},
+    [ORR_GEMM_EFF_128] = {"efficiency_128x128", ORR_DIM_NONE, "", 1, 0.01, 4},
+    [ORR_GEMM_EFF_64] = {"efficiency_128x64", ORR_DIM_NONE, "", 1, 0.01, 4},
+    [ORR_GEMM_EFF_64_64] = {"efficiency_64x64", ORR_DIM_NONE, "", 1, 0.01, 4},
+    [ORR_GEMM_SPLIT] = {"split_k", ORR_DIM_TIME, " ns", 1, 0, 1e7},
+    [ORR_GEMM_QUANT_BYTES] = {"quantise_bytes", ORR_DIM_NONE, "", 1, 0, 64},
+    [ORR_GEMM_QUANT_FIXED] = {"quantise_fixed", ORR_DIM_TIME, " ns", 1, 0, 1e6},
+};
+
+static const Param attn_params[ORR_N_ATTN_PARAMS] = {
+    [ORR_ATTN_PEAK] = {"peak", ORR_DIM_FLOPS_RATE, " TFLOP/s", 1e12, 1e12, 1e18},
+    [ORR_ATTN_SMS] = {"sms", ORR_DIM_NONE, "", 1, 1, 4096},
+    [ORR_ATTN_HBM] = {"hbm", ORR_DIM_RATE, " GB/s", 1e9, 1e9, 1e15},
+    [ORR_ATTN_FIXED] = {"fixed", ORR_DIM_TIME, " ns", 1, 0, 1e6},
+    [ORR_ATTN_EFF] = {"efficiency", ORR_DIM_NONE, "", 1, 0.01, 1.2},
+    [ORR_ATTN_HBM_FRAC] = {"hbm_share", ORR_DIM_NONE, "", 1, 0.01, 4},
+    [ORR_ATTN_WAVE_FRAC] = {"wave_share", ORR_DIM_NONE, "", 1, 0, 1},
+    [ORR_ATTN_KV_EXTRA] = {"kv_extra", ORR_DIM_NONE, "", 1, 0, 1e5},
+    [ORR_ATTN_PREP_BYTES] = {"prepare_bytes", ORR_DIM_NONE, "", 1, 0, 64},
+};
+
+static const char *const axis_keys[ORR_SURFACE_AXES] = {"axis0", "axis1", "axis2"};
+
+/* Parameters of a kind; NULL: the kind has no analytic form. */
+static const Param *params_of(OrrKernelKind kind, uint32_t *n) {
+    *n = kind == ORR_K_GEMM ? ORR_N_GEMM_PARAMS : ORR_N_ATTN_PARAMS;
+    return kind == ORR_K_GEMM ? gemm_params : kind == ORR_K_ATTENTION ? attn_params : NULL;
+}
+
+static char *group_name(const OrrSurface *s) {
+    return g_strdup_printf("%s.%s%s%s", orr_kernel_kind_name(s->kind), orr_dtype_name(s->dtype),
+                           *s->variant ? "." : "", s->variant);
+}
+
+static bool find_name(const char *const *names, const char *text, int *value) {
+    for (*value = 0; names[*value]; ++*value)
+        if (!strcmp(names[*value], text))
+            return true;
+    return false;
+}
+
+static bool parse_group_name(const char *name, OrrSurface *s) {
+    g_auto(GStrv) part = g_strsplit(name, ".", 3);
+    int kind = 0, dtype = 0;
+    uint32_t n = g_strv_length(part), n_params;
+    if (n < 2 || !find_name(orr_kernel_kind_names, part[0], &kind) ||
+        !find_name(orr_dtype_names, part[1], &dtype) || !params_of(kind, &n_params))
+        return false;
+    s->kind = kind;
+    s->dtype = dtype;
+    return n < 3 || g_strlcpy(s->variant, part[2], sizeof s->variant) < sizeof s->variant;
+}
+
+/* Reads a list of exactly (@want) or at most MAX_AXIS (@want 0) numbers within a range. */
+static double *read_list(OrrKeys *keys, const char *group, const char *key, uint32_t want,
+                         double min, double max, uint32_t *n) {
+    g_auto(GStrv) item = orr_keys_strings(keys, group, key, ORR_KEY_REQUIRED | ORR_KEY_QUIET);
+    *n = item ? g_strv_length(item) : 0;
+    if (!item)
+        return NULL;
+    if (*n == 0 || (want ? *n != want : *n > MAX_AXIS)) {
+        orr_keys_complain(keys, group, key, "%u numbers; %s%u would do", *n,
+                          want ? "exactly " : "1 to ", want ? want : MAX_AXIS);
+        return NULL;
+    }
+    double *value = g_new(double, *n);
+    for (uint32_t i = 0; i < *n; i++) {
+        char *end = NULL;
+        value[i] = g_ascii_strtod(item[i], &end);
+        if (end == item[i] || *end || !(value[i] >= min && value[i] <= max)) {
+            orr_keys_complain(keys, group, key, "'%s' is not a number from %g to %g", item[i], min,
+                              max);
+            g_free(value);
+            return NULL;
+        }
+    }
+    return value;
+}
+
+static bool read_axes(OrrKeys *keys, const char *group, OrrSurface *s) {
+    for (uint32_t d = 0; d < ORR_SURFACE_AXES; d++) {
+        s->axis[d] = read_list(keys, group, axis_keys[d], 0, 0.0, 64.0, &s->n[d]);
+        if (!s->axis[d])
+            return false;
+        for (uint32_t i = 1; i < s->n[d]; i++)
+            if (s->axis[d][i] <= s->axis[d][i - 1]) {
+                orr_keys_complain(keys, group, axis_keys[d], "must ascend");
+                return false;
+            }
+    }
+    return true;
+}
+
+static void read_surface(OrrKeys *keys, const char *group, OrrSurface *s) {
+    const Param *params = params_of(s->kind, &s->n_params);
+    for (uint32_t i = 0; i < s->n_params; i++)
+        s->params[i] = orr_keys_number(keys, group, params[i].key, params[i].dim, params[i].min,
+                                       params[i].max, params[i].min,
+                                       ORR_KEY_REQUIRED | ORR_KEY_QUIET);
+    if (!read_axes(keys, group, s))
+        return;
+    uint32_t row = s->n[1] * s->n[2];
+    s->log_ratio = g_new0(double, (gsize)s->n[0] * row);
+    for (uint32_t i = 0; i < s->n[0]; i++) {
+        g_autofree char *key = g_strdup_printf("ratio.%u", i);
+        uint32_t n = 0;
+        g_autofree double *ratio = read_list(keys, group, key, row, RATIO_MIN, RATIO_MAX, &n);
+        for (uint32_t j = 0; ratio && j < row; j++)
+            s->log_ratio[i * row + j] = log(ratio[j]);
+    }
+}
+
+static OrrSurfaceSet *read_set(OrrKeys *keys, GError **error) {
+    OrrSurfaceSet *set = g_new0(OrrSurfaceSet, 1);
+    set->gpu = g_strdup(orr_keys_string(keys, "table", "gpu", NULL, ORR_KEY_REQUIRED));
+    set->name = g_strdup(orr_keys_string(keys, "table", "name", NULL, ORR_KEY_REQUIRED));
+    set->source = g_strdup(orr_keys_string(keys, "table", "source", NULL, ORR_KEY_REQUIRED));
+    g_auto(GStrv) group = orr_keys_strings(keys, "table", "surfaces", ORR_KEY_REQUIRED);
+    uint32_t n = group ? g_strv_length(group) : 0;
+    if (n > MAX_SURFACES)
+        orr_keys_complain(keys, "table", "surfaces", "at most %u surfaces", MAX_SURFACES);
+    set->surfaces = g_new0(OrrSurface, MIN(n, MAX_SURFACES) + 1);
+    for (uint32_t i = 0; i < n && i < MAX_SURFACES; i++) {
+        OrrSurface *s = &set->surfaces[set->n_surfaces++];
+        if (parse_group_name(group[i], s))
+            read_surface(keys, group[i], s);
+        else
+            orr_keys_complain(keys, "table", "surfaces",
+                              "'%s': expected gemm or attention, a dtype, and perhaps a variant",
+                              group[i]);
+    }
+    if (orr_keys_finish(keys, error))
+        return set;
+    orr_surface_set_free(set);
+    return NULL;
+}
+
+OrrSurfaceSet *orr_tables_load(const char *path, GError **error) {
+    g_autoptr(OrrKeys) keys = orr_keys_load(path, error);
+    return keys ? read_set(keys, error) : NULL;
+}
+
+OrrSurfaceSet *orr_tables_parse(const char *name, const char *text, gsize length, GError **error) {
+    g_autoptr(OrrKeys) keys = orr_keys_parse(name, text, length, error);
+    return keys ? read_set(keys, error) : NULL;
+}
+
+static void put_number(GString *out, const char *format, double value) {
+    char digits[G_ASCII_DTOSTR_BUF_SIZE];
+    g_string_append(out, g_ascii_formatd(digits, sizeof digits, format, value));
+}
+
+static void put_list(GString *out, const char *format, const double *value, uint32_t n,
+                     bool is_log) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (i)
+            g_string_append_c(out, ',');
+        put_number(out, format, is_log ? exp(value[i]) : value[i]);
+    }
+    g_string_append_c(out, '\n');
+}
+
+static void put_surface(GString *out, const OrrSurface *s) {
+    g_autofree char *name = group_name(s);
+    uint32_t n_params;
+    const Param *params = params_of(s->kind, &n_params);
+    g_string_append_printf(out, "\n[%s]\n", name);
+    for (uint32_t i = 0; i < n_params; i++) {
+        g_string_append_printf(out, "%s = ", params[i].key);
+        put_number(out, "%.5g", s->params[i] / params[i].scale);
+        g_string_append_printf(out, "%s\n", params[i].unit);
+    }
+    for (uint32_t d = 0; d < ORR_SURFACE_AXES; d++) {
+        g_string_append_printf(out, "%s = ", axis_keys[d]);
+        put_list(out, "%.6g", s->axis[d], s->n[d], false);
+    }
+    uint32_t row = s->n[1] * s->n[2];
+    for (uint32_t i = 0; i < s->n[0]; i++) {
+        g_string_append_printf(out, "ratio.%u = ", i);
+        put_list(out, "%.3f", s->log_ratio + (gsize)i * row, row, true);
+    }
+}
+
+char *orr_tables_format(const OrrSurfaceSet *set) {
+    GString *out = g_string_new("# Written by calibrate/fit_kernels; do not edit. "
+                                "See doc/models/kernels.md.\n[table]\n");
+    g_string_append_printf(out, "gpu = %s\nname = %s\nsource = %s\nsurfaces = ", set->gpu,
+                           set->name, set->source);
+    for (uint32_t i = 0; i < set->n_surfaces; i++) {
+        g_autofree char *name = group_name(&set->surfaces[i]);
+        g_string_append_printf(out, "%s%s", i ? ", " : "", name);
+    }
+    g_string_append_c(out, '\n');
+    for (uint32_t i = 0; i < set->n_surfaces; i++)
+        put_surface(out, &set->surfaces[i]);
+    return g_string_free(out, FALSE);
+}
