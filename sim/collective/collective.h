@@ -37,6 +37,8 @@ typedef struct {
     uint32_t sockets_per_thread, socket_threads;
     bool nvls_off, sharp_off;
     double buffer_bytes; /* NCCL_BUFFSIZE; 0: 4 MiB */
+    bool use_sockets;    /* NCCL_IB_DISABLE=1, NCCL_NET=Socket or NCCL_IB_HCA that names no NIC */
+    const struct OrrCollConstants *constants; /* measured constants; NULL: the shipped ones */
 } OrrNcclForce;
 
 /* How a collective's bytes lie on links, per byte of `size` that its activity moves. */
@@ -54,7 +56,7 @@ typedef struct {
     OrrAlgo algo;
     OrrProto proto;
     OrrPattern pattern;
-    uint32_t n_channels;
+    uint32_t n_channels;      /* = SMs that its kernel occupies on every member */
     int64_t latency_ns;       /* until the last byte of an empty message */
     double bytes_per_s;       /* rate of `size` alone on the idle machine: time = latency + size/rate */
     /* bytes per byte of size ... */

@@ -1,0 +1,106 @@
+/* Durations: launch, hops and bytes. Inside a domain and between domains chunks are pipelined, so
+ * the slower of the two sets the rate and both add their hops. Left out: skew between members,
+ * contention (the network room's), and what a busy GPU does to the kernels' speed. */
+#include "sim/collective/duration.h"
+
+#include <math.h>
+
+double orr_collective__ppn(const OrrCommPlace *p)
+{
+    return (double)p->n_ranks / p->n_domains;
+}
+
+bool orr_collective__is_pcie(const OrrCommPlace *p)
+{
+    return p->nvlink == ORR_NVLINK_NONE || p->nvlink_bytes_per_s <= 0;
+}
+
+double orr_collective__intra_bytes_per_s(const OrrCommPlace *p)
+{
+    return orr_collective__is_pcie(p) ? p->pcie_bytes_per_s : p->nvlink_bytes_per_s;
+}
+
+OrrNet orr_collective__net(const OrrCollCase *c)
+{
+    return c->force->use_sockets ? ORR_NET_ETHERNET : c->place->net;
+}
+
+/* Sockets: threads times sockets of each, by default one of one (NCCL documentation,
+ * NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD; clouds with a fast NIC raise both). */
+static double socket_limit(const OrrCollCase *c)
+{
+    double threads = c->force->socket_threads ? c->force->socket_threads : 1;
+    double sockets = c->force->sockets_per_thread ? c->force->sockets_per_thread : 1;
+    return threads * sockets * c->constants->socket_bytes_per_s;
+}
+
+double orr_collective__nic_bytes_per_s(const OrrCollCase *c)
+{
+    const OrrCommPlace *p = c->place;
+    double rate = p->nic_bytes_per_s;
+    if (p->fabric_bytes_per_s > 0)
+        rate = fmin(rate, p->fabric_bytes_per_s);
+    if (orr_collective__net(c) == ORR_NET_ETHERNET)
+        rate = fmin(rate, socket_limit(c));
+    return rate;
+}
+
+uint32_t orr_collective__log2(uint32_t n)
+{
+    uint32_t l = 0;
+    while (n >>= 1)
+        l++;
+    return l;
+}
+
+const OrrCollLaw *orr_collective__ring_law(const OrrCollCase *c, OrrProto proto)
+{
+    if (orr_collective__is_pcie(c->place))
+        return &c->constants->pcie[proto];
+    return &c->constants->arch[c->place->arch].ring[proto];
+}
+
+/* Payload of what LL and LL128 send: 4 bytes of 8, 120 of 128 (NCCL, src/device). */
+static double payload_frac(OrrProto proto)
+{
+    static const double frac[ORR_N_PROTOS] = {0.5, 120.0 / 128.0, 1.0};
+    return frac[proto];
+}
+
+static double with_ramp(double w_ns, double ramp_ns)
+{
+    return w_ns + sqrt(w_ns * ramp_ns);
+}
+
+static uint32_t channels(const OrrCollCase *c, uint32_t n)
+{
+    if (c->force->max_channels && n > c->force->max_channels)
+        n = c->force->max_channels;
+    return n < c->force->min_channels ? c->force->min_channels : n;
+}
+
+void orr_collective__price(const OrrCollCase *c, OrrProto proto, const OrrCollWork *work,
+                           OrrCollPlan *plan)
+{
+    const OrrCommPlace *p = c->place;
+    const OrrCollLaw *law = work->law;
+    double latency_ns = law->launch_ns + work->intra_steps * law->step_ns;
+    plan->n_channels = channels(c, work->n_channels);
+    /* Fewer channels than the kernel wants move proportionally less. */
+    double share = fmin(1.0, (double)plan->n_channels / work->n_channels);
+    double intra_bytes_per_s = orr_collective__intra_bytes_per_s(p) * law->eff_frac * share;
+    double intra_ns = 1e9 * c->bytes * (work->nvlink_per_rank + work->copy_per_rank) /
+                      intra_bytes_per_s;
+    double flow_ns = intra_ns > 0 ? with_ramp(intra_ns, law->ramp_ns) : 0;
+    if (work->nic_per_nic > 0) {
+        const OrrCollNet *net = &c->constants->net[orr_collective__net(c)];
+        latency_ns += net->launch_ns + work->inter_steps * (net->step_ns[proto] + p->net_latency_ns);
+        double nic_bytes_per_s = orr_collective__nic_bytes_per_s(c) * net->eff_frac;
+        double nic_ns = 1e9 * c->bytes * work->nic_per_nic / nic_bytes_per_s / payload_frac(proto);
+        flow_ns = fmax(flow_ns, with_ramp(nic_ns, net->ramp_ns));
+    }
+    plan->latency_ns = (int64_t)ceil(latency_ns);
+    plan->bytes_per_s = flow_ns > 0 ? 1e9 * c->bytes / flow_ns : INFINITY;
+    plan->nvlink_per_rank = work->nvlink_per_rank;
+    plan->nic_per_nic = work->nic_per_nic;
+}
