@@ -117,7 +117,7 @@ static void test_choice_is_what_nccl_prints_on_h100(void **state)
     assert_int_equal(plan_of(ORR_ALL_REDUCE, 8192, &many).algo, ORR_ALGO_TREE);
     assert_int_equal(plan_of(ORR_ALL_REDUCE, 8192, &many).proto, ORR_PROTO_LL);
     assert_int_equal(plan_of(ORR_REDUCE_SCATTER, GIB, &many).algo, ORR_ALGO_RING);
-    assert_int_equal(plan_of(ORR_REDUCE_SCATTER, GIB, &many).proto, ORR_PROTO_SIMPLE);
+    assert_int_equal(plan_of(ORR_REDUCE_SCATTER, 16 * GIB, &many).proto, ORR_PROTO_SIMPLE);
     one.n_ranks = one.min_per_domain = one.max_per_domain = 4; /* four GPUs: ring, not NVLS */
     assert_int_equal(plan_of(ORR_ALL_REDUCE, GIB, &one).algo, ORR_ALGO_RING);
 }
