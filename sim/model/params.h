@@ -25,14 +25,19 @@ void orr_params_local(const OrrModel *model, const OrrLayout *layout, const OrrF
 uint64_t orr_params_padded_vocab(const OrrModel *model, const OrrLayout *layout,
                                  const OrrFramework *framework);
 
-/* Model FLOPs of one step (B sequences of s tokens) by named formula: "megatron" (causal attention
- * counted half), "megatron-full", "palm", "6n", "mpt", "sc21" (with the recomputed forward),
- * "torchtitan"; each documented with its source in doc/models/flops.md. */
+/* FLOPs of one step (B sequences of s tokens) by named formula, as the source prints them:
+ * "megatron" (causal attention counted half), "megatron-full", "palm", "palm-causal", "6n", "mpt",
+ * "sc21" (includes the recomputed forward), "torchtitan"; each documented with its source in
+ * doc/models/flops.md. NULL-terminated. Errors: unknown formula. */
 extern const char *const orr_flops_formulas[];
 bool orr_flops_model(const char *formula, const OrrModel *model, const OrrBatch *batch,
                      double *flops, GError **error);
-/* The same with what recompute adds (hardware FLOPs by the same way of counting). */
-bool orr_flops_hardware(const char *formula, const OrrModel *model, const OrrBatch *batch,
-                        const OrrRecomputeSpec *recompute, double *flops, GError **error);
+/* Share of that number that is model FLOPs, for the MFU: 0.75 for "sc21", else 1. */
+double orr_flops_model_share(const char *formula);
+/* The model's FLOPs and what recompute adds, by the same way of counting; "sc21": as it stands.
+ * Block recompute runs recompute->layers of each chunk again: hence the layout. */
+bool orr_flops_hardware(const char *formula, const OrrModel *model, const OrrLayout *layout,
+                        const OrrBatch *batch, const OrrRecomputeSpec *recompute, double *flops,
+                        GError **error);
 
 #endif

@@ -136,9 +136,12 @@ typedef struct {
     double optimizer_bytes_per_param; /* HBM traffic of the update */
     uint32_t optimizer_launches; /* kernels of the update; 0: one a parameter tensor */
     /* memory */
-    double store_frac[8];        /* reserved for what a layer stores, see sim/model/memory.h */
-    bool store_dropout_mask, store_norm_input_twice, store_attention_scores, store_gelu_input,
-        store_fp32_residual;
+    /* What a layer keeps from forward to backward beyond the inputs of its products; the whole
+     * table, with sources, is doc/models/memory.md. */
+    bool store_dropout_mask;     /* a byte an element (no: the generator's state is replayed) */
+    bool store_norm_output;      /* norm output kept beside its input (no: computed again) */
+    bool store_activation_output; /* input of the second MLP product kept (no: computed again) */
+    bool store_fp32_residual;    /* residual stream, and so the norm inputs, in FP32 */
     double allocator_slack_frac; /* reserved over allocated */
     double comm_buffer_bytes;
     double extra_context_bytes;
