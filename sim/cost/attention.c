@@ -1,14 +1,88 @@
-/* Fused attention: roofline. */
+/* Fused attention: the analytic form over query tiles, times the efficiency surface. */
 #include "sim/cost/cost_priv.h"
 
 #include <math.h>
+#include <string.h>
+
+/* Five products of the backward pass for two of the forward (Dao 2023, FlashAttention-2, 4.1). */
+#define BACKWARD_FLOPS 2.5
+
+/* For a GPU or dtype without a fit: rounded from the A100's and H100's causal fits. */
+static const double generic[ORR_N_ATTN_PARAMS] = {
+    [ORR_ATTN_EFF] = 0.5, [ORR_ATTN_HBM_FRAC] = 0.8, [ORR_ATTN_WAVE_FRAC] = 1.0,
+    [ORR_ATTN_KV_EXTRA] = 100};
+
+static const char *const mask_names[ORR_N_MASKS] = {"full", "causal"};
+
+static void init_model(OrrCost *cost, const OrrSurfaceSet *set, OrrDtype dtype, int mask,
+                       OrrCostModel *model) {
+    const OrrGpu *gpu = cost->gpu;
+    OrrDtype as = orr_cost__runs_as(gpu, dtype);
+    OrrDtype measured = as == ORR_FP16 ? ORR_BF16 : as;
+    model->surface = orr_surface_find(set, ORR_K_ATTENTION, measured, mask_names[mask]);
+    if (!model->surface) /* the other mask runs the same main loop over other keys */
+        model->surface = orr_surface_find(set, ORR_K_ATTENTION, measured, mask_names[!mask]);
+    memcpy(model->params, model->surface ? model->surface->params : generic, sizeof generic);
+    if (!model->surface)
+        model->params[ORR_ATTN_FIXED] = gpu->kernel_fixed_ns;
+    double peak = gpu->peak_flops_per_s[as];
+    model->params[ORR_ATTN_PEAK] = peak > 0.0 ? peak : fmax(gpu->vector_flops_per_s, 1e9);
+    model->params[ORR_ATTN_SMS] = gpu->n_sms;
+    model->params[ORR_ATTN_HBM] = gpu->hbm_bytes_per_s;
+    model->operand_bytes = orr_dtype_bytes(as);
+    model->origin = orr_cost__origin(gpu, set, model->surface);
+}
+
+void orr_cost__attention_init(OrrCost *cost, const OrrSurfaceSet *set) {
+    for (int d = 0; d < ORR_N_DTYPES; d++)
+        for (int mask = 0; mask < ORR_N_MASKS; mask++)
+            init_model(cost, set, d, mask, &cost->attn[d][mask]);
+    cost->attn_backward_frac = 0.86;
+    cost->attn_library_frac = 1.0;
+}
+
+static double surface_ratio(const OrrCostModel *model, const OrrAttnShape *shape) {
+    if (!model->surface)
+        return 1.0;
+    double x[ORR_SURFACE_AXES];
+    orr_form_attn_place(shape, x);
+    return orr_surface_ratio(model->surface, x);
+}
 
 double orr_cost__attention_ns(const OrrCost *cost, const OrrKernel *k) {
-    const OrrGpu *gpu = cost->gpu;
-    double peak = orr_cost__peak_flops_per_s(gpu, k->dtype) * cost->clock_frac;
-    double share = k->pass == ORR_PASS_FORWARD ? 0.6 : 0.5;
-    double compute_ns = k->flops / (peak * share) * 1e9;
-    double bytes = k->bytes_read + k->bytes_written;
-    double memory_ns = bytes / (gpu->hbm_bytes_per_s * gpu->mem_eff_frac) * 1e9;
-    return fmax(compute_ns, memory_ns) + gpu->kernel_fixed_ns * (k->launches ? k->launches : 1);
+    double launches = k->launches > 1 ? k->launches : 1.0;
+    double fixed_ns = cost->gpu->kernel_fixed_ns * launches;
+    if (k->m <= 0 || k->n <= 0 || k->k <= 0 || k->heads == 0 || k->batch < 0)
+        return fixed_ns;
+    const OrrCostModel *model =
+        &cost->attn[k->dtype][k->is_causal ? ORR_MASK_CAUSAL : ORR_MASK_FULL];
+    OrrAttnShape shape = {.batch = k->batch > 0 ? (double)k->batch : 1.0,
+                          .heads = k->heads,
+                          .kv_heads = k->kv_heads > 0 ? k->kv_heads : k->heads,
+                          .m = (double)k->m,
+                          .n = (double)k->n,
+                          .dim_qk = (double)k->k,
+                          .dim_v = k->k2 > 0 ? (double)k->k2 : (double)k->k,
+                          .is_causal = k->is_causal};
+    shape.bytes = orr_form_attn_bytes(&shape, model->operand_bytes);
+    /* the fixed cost of the tables is that of a serving stack with several kernels: not ours */
+    double ns = (orr_form_attn_ns(model->params, &shape, cost->clock_frac) -
+                 model->params[ORR_ATTN_FIXED]) *
+                surface_ratio(model, &shape) / cost->attn_library_frac;
+    if (k->pass != ORR_PASS_FORWARD)
+        ns *= BACKWARD_FLOPS / cost->attn_backward_frac;
+    return ns + fixed_ns;
+}
+
+double orr_cost_attention_op_ns(const OrrCost *cost, OrrDtype dtype, bool is_causal, int64_t batch,
+                                int64_t seq_len, uint32_t heads, uint32_t kv_heads,
+                                int64_t head_dim) {
+    const OrrCostModel *model = &cost->attn[dtype][is_causal ? ORR_MASK_CAUSAL : ORR_MASK_FULL];
+    OrrAttnShape shape = {.batch = (double)batch, .heads = heads, .kv_heads = kv_heads,
+                          .m = (double)seq_len, .n = (double)seq_len, .dim_qk = (double)head_dim,
+                          .dim_v = (double)head_dim, .is_causal = is_causal};
+    shape.bytes = orr_form_attn_bytes(&shape, model->operand_bytes);
+    double ns = orr_form_attn_ns(model->params, &shape, cost->clock_frac) +
+                orr_form_attn_prep_ns(model->params, &shape);
+    return ns * surface_ratio(model, &shape);
 }

@@ -1,4 +1,4 @@
-/* Kernel times: dispatch by kind. */
+/* Kernel times: which model serves which kernel. */
 #include "sim/cost/cost.h"
 
 #include "sim/cost/cost_priv.h"
@@ -6,54 +6,69 @@
 #include <math.h>
 
 OrrCost *orr_cost_new(const OrrGpu *gpu, const OrrSurfaceSet *surfaces, bool is_sustained) {
-    g_assert(gpu && gpu->n_sms > 0);
+    g_assert(gpu && gpu->n_sms > 0 && gpu->hbm_bytes_per_s > 0.0);
     OrrCost *cost = g_new0(OrrCost, 1);
     cost->gpu = gpu;
-    cost->surfaces = surfaces;
     cost->clock_frac = 1.0;
     if (is_sustained && gpu->sustained_hz > 0.0 && gpu->boost_hz > 0.0)
         cost->clock_frac = fmin(1.0, gpu->sustained_hz / gpu->boost_hz);
+    orr_cost__gemm_init(cost, surfaces);
+    orr_cost__attention_init(cost, surfaces);
     return cost;
 }
 
 void orr_cost_free(OrrCost *cost) {
+    if (!cost)
+        return;
+    for (int d = 0; d < ORR_N_DTYPES; d++) {
+        g_free(cost->gemm[d].origin);
+        for (int mask = 0; mask < ORR_N_MASKS; mask++)
+            g_free(cost->attn[d][mask].origin);
+    }
+    g_free(cost->gemm_block.origin);
     g_free(cost);
 }
 
+OrrDtype orr_cost__runs_as(const OrrGpu *gpu, OrrDtype dtype) {
+    /* preferences after the dtype itself: the nearest wider type that keeps its values */
+    static const OrrDtype wider[ORR_N_DTYPES][3] = {
+        [ORR_FP32] = {ORR_FP32, ORR_FP32, ORR_FP32}, [ORR_TF32] = {ORR_FP32, ORR_FP32, ORR_FP32},
+        [ORR_BF16] = {ORR_FP16, ORR_FP32, ORR_FP32}, [ORR_FP16] = {ORR_BF16, ORR_FP32, ORR_FP32},
+        [ORR_FP8] = {ORR_BF16, ORR_FP16, ORR_FP32},  [ORR_FP4] = {ORR_FP8, ORR_BF16, ORR_FP16},
+        [ORR_INT8] = {ORR_FP8, ORR_BF16, ORR_FP16},
+    };
+    if (gpu->peak_flops_per_s[dtype] > 0.0)
+        return dtype;
+    for (int i = 0; i < 3; i++)
+        if (gpu->peak_flops_per_s[wider[dtype][i]] > 0.0)
+            return wider[dtype][i];
+    return ORR_FP32;
+}
+
+char *orr_cost__origin(const OrrGpu *gpu, const OrrSurfaceSet *set, const OrrSurface *surface) {
+    if (!surface)
+        return g_strdup("roofline");
+    bool is_own = !g_strcmp0(set->gpu, gpu->name);
+    return g_strdup_printf("surface %s %s %s%s%s", orr_kernel_kind_name(surface->kind),
+                           orr_dtype_name(surface->dtype), set->name, is_own ? "" : ", scaled to ",
+                           is_own ? "" : gpu->name);
+}
+
+static bool is_product(const OrrKernel *k) {
+    return k->kind == ORR_K_GEMM || k->kind == ORR_K_GROUPED_GEMM || k->kind == ORR_K_BATCHED_GEMM;
+}
+
 int64_t orr_cost_kernel_ns(const OrrCost *cost, const OrrKernel *k) {
-    double ns = 0.0;
-    switch ((OrrKernelKind)k->kind) {
-    case ORR_K_GEMM:
-    case ORR_K_GROUPED_GEMM:
-    case ORR_K_BATCHED_GEMM:
-        ns = orr_cost__gemm_ns(cost, k);
-        break;
-    case ORR_K_ATTENTION:
-        ns = orr_cost__attention_ns(cost, k);
-        break;
-    case ORR_K_SOFTMAX:
-    case ORR_K_NORM:
-    case ORR_K_ROTARY:
-    case ORR_K_ACTIVATION:
-    case ORR_K_RESIDUAL:
-    case ORR_K_DROPOUT:
-    case ORR_K_EMBEDDING:
-    case ORR_K_CROSS_ENTROPY:
-    case ORR_K_ROUTER:
-    case ORR_K_PERMUTE:
-    case ORR_K_CAST:
-    case ORR_K_COPY:
-    case ORR_K_GRADIENT:
-    case ORR_K_OPTIMIZER:
-    case ORR_N_KERNEL_KINDS:
-        ns = orr_cost__streaming_ns(cost, k);
-        break;
-    }
+    double ns = is_product(k)                  ? orr_cost__gemm_ns(cost, k)
+                : k->kind == ORR_K_ATTENTION ? orr_cost__attention_ns(cost, k)
+                                               : orr_cost__streaming_ns(cost, k);
     return (int64_t)fmax(1.0, ceil(ns));
 }
 
 const char *orr_cost_origin(const OrrCost *cost, const OrrKernel *k) {
-    (void)cost;
-    (void)k;
-    return "roofline";
+    if (is_product(k))
+        return cost->gemm[k->dtype].origin;
+    if (k->kind == ORR_K_ATTENTION)
+        return cost->attn[k->dtype][k->is_causal ? ORR_MASK_CAUSAL : ORR_MASK_FULL].origin;
+    return "bytes over HBM bandwidth";
 }

@@ -18,7 +18,17 @@ void orr_cost_free(OrrCost *cost);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrCost, orr_cost_free)
 /* Time on the GPU of kernel @k alone, without the host's launch; ns, rounded up, at least 1. */
 int64_t orr_cost_kernel_ns(const OrrCost *cost, const OrrKernel *k);
-/* "surface gemm bf16 h100_sxm", "roofline": where the time of @k comes from; static text. */
+/* "surface gemm bf16 h100_sxm", "roofline": where the time of @k comes from; owned by @cost. */
 const char *orr_cost_origin(const OrrCost *cost, const OrrKernel *k);
+
+/* A linear layer's forward as the measured tables time it: the product and, below BF16, the
+ * quantisation of its input, which in a training step is a cast kernel of its own. For comparison
+ * with measurements. @is_block_scaled: FP8 with scales per 128. Positive sizes. ns. */
+double orr_cost_linear_ns(const OrrCost *cost, OrrDtype dtype, bool is_block_scaled, int64_t m,
+                          int64_t n, int64_t k);
+/* Attention forward as the measured tables time it: with rotary embedding and cache writes. ns. */
+double orr_cost_attention_op_ns(const OrrCost *cost, OrrDtype dtype, bool is_causal, int64_t batch,
+                                int64_t seq_len, uint32_t heads, uint32_t kv_heads,
+                                int64_t head_dim);
 
 #endif

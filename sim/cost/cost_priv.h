@@ -1,21 +1,39 @@
-/* Private to sim/cost. All times in ns as doubles, the whole kernel including its fixed cost. */
+/* Private to sim/cost. Times in ns as doubles, of the whole kernel with its fixed cost. */
 #ifndef ORR_COST_COST_PRIV_H
 #define ORR_COST_COST_PRIV_H
 
 #include "sim/cost/cost.h"
+#include "sim/facts/forms.h"
+
+/* The analytic form with the numbers of this GPU, and the surface that corrects it. */
+typedef struct {
+    double params[16];
+    const OrrSurface *surface; /* NULL: the form alone */
+    double operand_bytes;
+    char *origin;
+} OrrCostModel;
+
+enum { ORR_MASK_FULL, ORR_MASK_CAUSAL, ORR_N_MASKS };
 
 struct OrrCost {
     const OrrGpu *gpu;
-    const OrrSurfaceSet *surfaces;
     double clock_frac; /* clock in use over boost */
+    double attn_backward_frac, attn_library_frac; /* see attention.c */
+    OrrCostModel gemm[ORR_N_DTYPES], gemm_block; /* gemm_block: FP8 with scales per 128 */
+    OrrCostModel attn[ORR_N_DTYPES][ORR_N_MASKS];
 };
 
+/* How the tensor cores of @gpu run @dtype: itself where there is a peak for it, else the next
+ * that has one (a V100 runs BF16 as FP16). */
+OrrDtype orr_cost__runs_as(const OrrGpu *gpu, OrrDtype dtype);
+
+/* "surface gemm bf16 h100_sxm", with ", scaled to GPU" if measured on another; or "roofline". */
+char *orr_cost__origin(const OrrGpu *gpu, const OrrSurfaceSet *set, const OrrSurface *surface);
+
+void orr_cost__gemm_init(OrrCost *cost, const OrrSurfaceSet *set);
+void orr_cost__attention_init(OrrCost *cost, const OrrSurfaceSet *set);
 double orr_cost__gemm_ns(const OrrCost *cost, const OrrKernel *k);
 double orr_cost__attention_ns(const OrrCost *cost, const OrrKernel *k);
 double orr_cost__streaming_ns(const OrrCost *cost, const OrrKernel *k);
-
-/* Dense tensor-core peak for @dtype at boost; where the GPU has none, that of the nearest wider
- * type that it does have (a V100 runs BF16 as FP16; casts are other kernels). Above 0. */
-double orr_cost__peak_flops_per_s(const OrrGpu *gpu, OrrDtype dtype);
 
 #endif

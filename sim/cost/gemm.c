@@ -1,37 +1,72 @@
-/* GEMM: roofline with tile and wave quantisation over the SMs. */
+/* Matrix products: the analytic form of sim/facts/forms.h with this GPU's numbers, times the
+ * efficiency surface where one was fitted. The form alone serves FP32 and GPUs without tables. */
 #include "sim/cost/cost_priv.h"
 
 #include <math.h>
+#include <string.h>
 
-double orr_cost__peak_flops_per_s(const OrrGpu *gpu, OrrDtype dtype) {
-    /* each row: what runs the dtype, in order of preference */
-    static const OrrDtype ladder[ORR_N_DTYPES][4] = {
-        [ORR_FP32] = {ORR_FP32, ORR_FP32, ORR_FP32, ORR_FP32},
-        [ORR_TF32] = {ORR_TF32, ORR_FP32, ORR_FP32, ORR_FP32},
-        [ORR_BF16] = {ORR_BF16, ORR_FP16, ORR_FP32, ORR_FP32},
-        [ORR_FP16] = {ORR_FP16, ORR_BF16, ORR_FP32, ORR_FP32},
-        [ORR_FP8] = {ORR_FP8, ORR_BF16, ORR_FP16, ORR_FP32},
-        [ORR_FP4] = {ORR_FP4, ORR_FP8, ORR_BF16, ORR_FP16},
-        [ORR_INT8] = {ORR_INT8, ORR_FP8, ORR_FP16, ORR_BF16},
-    };
-    for (int i = 0; i < 4; i++) {
-        double peak = gpu->peak_flops_per_s[ladder[dtype][i]];
-        if (peak > 0.0)
-            return peak;
-    }
-    return gpu->vector_flops_per_s;
+/* For a GPU or dtype without a fit: rounded medians of the BF16 fits of A100, H100 and B200
+ * (calibrate/tables). The peak, SMs, HBM rate and fixed cost are the GPU's own. */
+static const double generic[ORR_N_GEMM_PARAMS] = {
+    [ORR_GEMM_EFF] = 0.81,     [ORR_GEMM_HBM_FRAC] = 0.75, [ORR_GEMM_WAVE_FRAC] = 0.2,
+    [ORR_GEMM_K_EXTRA] = 120,  [ORR_GEMM_EFF_128] = 0.93,  [ORR_GEMM_EFF_64] = 0.95,
+    [ORR_GEMM_EFF_64_64] = 0.7, [ORR_GEMM_SPLIT] = 3000,
+};
+
+static void init_model(OrrCost *cost, const OrrSurfaceSet *set, OrrDtype dtype,
+                       const char *variant, OrrCostModel *model) {
+    const OrrGpu *gpu = cost->gpu;
+    OrrDtype as = orr_cost__runs_as(gpu, dtype);
+    OrrDtype measured = as == ORR_FP16 ? ORR_BF16 : as; /* same units, same rate */
+    model->surface = orr_surface_find(set, ORR_K_GEMM, measured, variant);
+    memcpy(model->params, model->surface ? model->surface->params : generic, sizeof generic);
+    if (!model->surface)
+        model->params[ORR_GEMM_FIXED] = gpu->kernel_fixed_ns;
+    double peak = gpu->peak_flops_per_s[as];
+    model->params[ORR_GEMM_PEAK] = peak > 0.0 ? peak : fmax(gpu->vector_flops_per_s, 1e9);
+    model->params[ORR_GEMM_SMS] = gpu->n_sms;
+    model->params[ORR_GEMM_HBM] = gpu->hbm_bytes_per_s;
+    /* NVFP4: a byte of scale for 16 elements (NVIDIA, Blackwell tensor core formats) */
+    model->operand_bytes = orr_dtype_bytes(as) + (as == ORR_FP4 ? 1.0 / 16.0 : 0.0);
+    model->origin = orr_cost__origin(gpu, set, model->surface);
+}
+
+void orr_cost__gemm_init(OrrCost *cost, const OrrSurfaceSet *set) {
+    for (int d = 0; d < ORR_N_DTYPES; d++)
+        init_model(cost, set, d, "", &cost->gemm[d]);
+    init_model(cost, set, ORR_FP8, "block", &cost->gemm_block);
 }
 
 double orr_cost__gemm_ns(const OrrCost *cost, const OrrKernel *k) {
-    const OrrGpu *gpu = cost->gpu;
+    double launches = k->launches > 1 ? k->launches : 1.0;
     if (k->m <= 0 || k->n <= 0 || k->k <= 0 || k->batch < 0)
-        return gpu->kernel_fixed_ns;
-    double batch = k->batch > 0 ? (double)k->batch : 1.0;
-    double per_sm = orr_cost__peak_flops_per_s(gpu, k->dtype) / gpu->n_sms * cost->clock_frac;
-    double tiles = ceil((double)k->m / 128) * ceil((double)k->n / 128) * batch;
-    double waves = ceil(tiles / gpu->n_sms);
-    double compute_ns = waves * 2.0 * 128 * 128 * (double)k->k / (per_sm * 0.88) * 1e9;
-    double bytes = k->bytes_read + k->bytes_written;
-    double memory_ns = bytes / (gpu->hbm_bytes_per_s * gpu->mem_eff_frac) * 1e9;
-    return fmax(compute_ns, memory_ns) + gpu->kernel_fixed_ns * (k->launches ? k->launches : 1);
+        return cost->gpu->kernel_fixed_ns * launches;
+    const OrrCostModel *model = &cost->gemm[k->dtype];
+    OrrGemmShape shape = {.m = (double)k->m, .n = (double)k->n, .k = (double)k->k,
+                          .batch = k->batch > 0 ? (double)k->batch : 1.0,
+                          .operand_bytes = model->operand_bytes};
+    shape.bytes = k->bytes_read + k->bytes_written;
+    if (!(shape.bytes > 0.0))
+        shape.bytes = orr_form_gemm_bytes(&shape);
+    double ns = orr_form_gemm_ns(model->params, &shape, cost->clock_frac);
+    if (model->surface) {
+        double x[ORR_SURFACE_AXES];
+        orr_form_gemm_place(&shape, x);
+        ns *= orr_surface_ratio(model->surface, x);
+    }
+    return ns + cost->gpu->kernel_fixed_ns * (launches - 1.0);
+}
+
+double orr_cost_linear_ns(const OrrCost *cost, OrrDtype dtype, bool is_block_scaled, int64_t m,
+                          int64_t n, int64_t k) {
+    const OrrCostModel *model =
+        is_block_scaled && dtype == ORR_FP8 ? &cost->gemm_block : &cost->gemm[dtype];
+    OrrGemmShape shape = {.m = (double)m, .n = (double)n, .k = (double)k, .batch = 1.0,
+                          .operand_bytes = model->operand_bytes};
+    shape.bytes = orr_form_gemm_bytes(&shape);
+    double ns = orr_form_gemm_ns(model->params, &shape, cost->clock_frac) +
+                orr_form_gemm_prep_ns(model->params, &shape);
+    double x[ORR_SURFACE_AXES];
+    orr_form_gemm_place(&shape, x);
+    return model->surface ? ns * orr_surface_ratio(model->surface, x) : ns;
 }
