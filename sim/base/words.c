@@ -34,10 +34,14 @@ guint orr_words_distance(const char *a, const char *b)
 const char *orr_words_nearest(const char *word, const char *const *names)
 {
     const char *best = NULL;
-    guint best_distance = (guint)MAX(1, strlen(word) / 3) + 1; /* a third of the letters wrong */
-    for (; *names; names++) {
+    guint length = (guint)strlen(word);
+    guint limit = MIN(MAX(1, length / 3), length - 1); /* a third of the letters wrong, not all */
+    guint best_distance = G_MAXUINT;
+    for (; *names && length > 0; names++) {
         guint d = orr_words_distance(word, *names);
-        if (d < best_distance)
+        if (length >= 3 && g_ascii_strncasecmp(*names, word, length) == 0)
+            d = MIN(d, limit); /* the beginning of a name */
+        if (d <= limit && d < best_distance)
             best = *names, best_distance = d;
     }
     return best;
