@@ -1,0 +1,232 @@
+/* Command lines against option tables, and the help that the tables make. */
+#include "sim/cli/command.h"
+
+#include "sim/base/words.h"
+
+#include <string.h>
+
+#define HELP_COLUMNS 92
+
+static guint n_options(const OrrCommand *c)
+{
+    guint n = 0;
+    while (c->options[n].name)
+        n++;
+    return n;
+}
+
+static int index_of(const OrrCommand *c, const char *name)
+{
+    for (guint i = 0; c->options[i].name; i++)
+        if (strcmp(c->options[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static int index_of_letter(const OrrCommand *c, char letter)
+{
+    for (guint i = 0; c->options[i].name; i++)
+        if (c->options[i].letter == letter)
+            return (int)i;
+    return -1;
+}
+
+static bool unknown_option(const OrrCommand *c, const char *word, GError **error)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (guint i = 0; c->options[i].name; i++)
+        g_ptr_array_add(names, (gpointer)c->options[i].name);
+    g_ptr_array_add(names, NULL);
+    g_autofree char *hint = orr_words_hint(word, (const char *const *)names->pdata);
+    return orr_fail_usage(error, "orrery %s: unknown option '--%s'; %s (see orrery %s --help)",
+                          c->name, word, hint, c->name);
+}
+
+static bool keep(OrrCli *cli, int option, const char *value, GError **error)
+{
+    const OrrOption *o = &cli->command->options[option];
+    if (cli->values[option] && !o->is_repeatable && o->argument)
+        return orr_fail_usage(error, "orrery %s: option '--%s' is given twice", cli->command->name,
+                              o->name);
+    if (!cli->values[option])
+        cli->values[option] = g_ptr_array_new_with_free_func(g_free);
+    g_ptr_array_add(cli->values[option], g_strdup(value));
+    return true;
+}
+
+/* One word that starts with "-"; *@at is its place in @words and moves on if the value is the next. */
+static bool take_option(OrrCli *cli, char **words, guint *at, GError **error)
+{
+    const OrrCommand *c = cli->command;
+    const char *word = words[*at], *value = NULL;
+    int option;
+    if (word[1] == '-') {
+        g_autofree char *name = g_strdup(word + 2);
+        char *equals = strchr(name, '=');
+        if (equals)
+            *equals = 0, value = word + 2 + (equals - name) + 1;
+        option = index_of(c, name);
+        if (option < 0)
+            return unknown_option(c, name, error);
+    } else {
+        option = index_of_letter(c, word[1]);
+        if (option < 0)
+            return orr_fail_usage(error, "orrery %s: unknown option '%s' (see orrery %s --help)",
+                                  c->name, word, c->name);
+        value = word[2] ? word + 2 : NULL;
+    }
+    const OrrOption *o = &c->options[option];
+    if (!o->argument && value)
+        return orr_fail_usage(error, "orrery %s: option '--%s' takes no value, but got '%s'",
+                              c->name, o->name, value);
+    if (o->argument && !value) {
+        value = words[*at + 1];
+        if (!value)
+            return orr_fail_usage(error, "orrery %s: option '--%s' needs a value: --%s %s",
+                                  c->name, o->name, o->name, o->argument);
+        ++*at;
+    }
+    return keep(cli, option, value ? value : "", error);
+}
+
+static bool count_arguments(const OrrCli *cli, GError **error)
+{
+    const OrrCommand *c = cli->command;
+    guint n = cli->arguments->len;
+    int help = index_of(c, "help");
+    if (help >= 0 && cli->values[help])
+        return true;
+    if (n < c->min_arguments)
+        return orr_fail_usage(error, "orrery %s: something is missing; usage: orrery %s %s",
+                              c->name, c->name, c->synopsis);
+    if (n > c->max_arguments)
+        return orr_fail_usage(error, "orrery %s: '%s' is one word too many; usage: orrery %s %s",
+                              c->name, orr_cli_argument(cli, c->max_arguments), c->name,
+                              c->synopsis);
+    return true;
+}
+
+OrrCli *orr_cli_parse(const OrrCommand *command, char **words, GError **error)
+{
+    g_autoptr(OrrCli) cli = g_new0(OrrCli, 1);
+    cli->command = command;
+    cli->arguments = g_ptr_array_new_with_free_func(g_free);
+    cli->values = g_new0(GPtrArray *, n_options(command) + 1);
+    bool only_arguments = false;
+    for (guint i = 0; words[i]; i++) {
+        if (only_arguments || words[i][0] != '-' || words[i][1] == 0)
+            g_ptr_array_add(cli->arguments, g_strdup(words[i]));
+        else if (strcmp(words[i], "--") == 0)
+            only_arguments = true;
+        else if (!take_option(cli, words, &i, error))
+            return NULL;
+    }
+    return count_arguments(cli, error) ? g_steal_pointer(&cli) : NULL;
+}
+
+void orr_cli_free(OrrCli *cli)
+{
+    if (!cli)
+        return;
+    for (guint i = 0; i < n_options(cli->command); i++)
+        g_clear_pointer(&cli->values[i], g_ptr_array_unref);
+    g_free(cli->values);
+    g_ptr_array_unref(cli->arguments);
+    g_free(cli);
+}
+
+static const GPtrArray *values_of(const OrrCli *cli, const char *option)
+{
+    int i = index_of(cli->command, option);
+    g_assert(i >= 0);
+    return cli->values[i];
+}
+
+bool orr_cli_has(const OrrCli *cli, const char *option)
+{
+    return values_of(cli, option) != NULL;
+}
+
+guint orr_cli_n_values(const OrrCli *cli, const char *option)
+{
+    const GPtrArray *values = values_of(cli, option);
+    return values ? values->len : 0;
+}
+
+const char *orr_cli_nth_value(const OrrCli *cli, const char *option, guint i)
+{
+    return values_of(cli, option)->pdata[i];
+}
+
+const char *orr_cli_value(const OrrCli *cli, const char *option)
+{
+    return orr_cli_has(cli, option) ? orr_cli_nth_value(cli, option, 0) : NULL;
+}
+
+const char *orr_cli_argument(const OrrCli *cli, guint i)
+{
+    return i < cli->arguments->len ? cli->arguments->pdata[i] : NULL;
+}
+
+bool orr_cli_int(const OrrCli *cli, const char *option, int64_t min, int64_t max, int64_t *value,
+                 GError **error)
+{
+    const char *text = orr_cli_value(cli, option);
+    if (!text)
+        return true;
+    char *end;
+    gint64 v = 0;
+    bool is_number = g_ascii_isdigit(text[0]) || (text[0] == '-' && g_ascii_isdigit(text[1]));
+    if (is_number)
+        v = g_ascii_strtoll(text, &end, 10);
+    if (!is_number || *end || v < min || v > max)
+        return orr_fail_usage(error, "orrery %s: --%s %s: a whole number from %" G_GINT64_FORMAT
+                              " to %" G_GINT64_FORMAT " would do", cli->command->name, option,
+                              text, min, max);
+    *value = v;
+    return true;
+}
+
+/* Words of @text broken at HELP_COLUMNS behind @indent; an empty line stays one. */
+static void paragraph(OrrOut *out, const char *text, guint indent, guint column)
+{
+    g_auto(GStrv) words = g_strsplit(text, " ", -1);
+    for (guint i = 0; words[i]; i++) {
+        guint n = (guint)strlen(words[i]);
+        if (column > indent && column + 1 + n > HELP_COLUMNS) {
+            orr_out_printf(out, "\n%*s", (int)indent, "");
+            column = indent;
+        }
+        orr_out_printf(out, "%s%s", column > indent ? " " : "", words[i]);
+        column += n + (column > indent);
+    }
+    orr_out_puts(out, "\n");
+}
+
+static void option_help(const OrrOption *o, OrrOut *out)
+{
+    g_autofree char *letter = o->letter ? g_strdup_printf("-%c, ", o->letter) : g_strdup("    ");
+    g_autofree char *left = g_strdup_printf("  %s--%s%s%s", letter, o->name, o->argument ? " " : "",
+                                            o->argument ? o->argument : "");
+    orr_out_printf(out, "%-28s", left);
+    if (strlen(left) > 27)
+        orr_out_printf(out, "\n%28s", "");
+    paragraph(out, o->help, 28, 28);
+}
+
+void orr_cli_help(const OrrCommand *c, OrrOut *out)
+{
+    orr_out_printf(out, "usage: orrery %s %s [options]\n\n%s\n\n", c->name, c->synopsis,
+                   c->summary);
+    g_auto(GStrv) paragraphs = g_strsplit(c->description, "\n\n", -1);
+    for (guint i = 0; paragraphs[i]; i++) {
+        if (paragraphs[i][0] == ' ') /* an example or a list: as it is */
+            orr_out_printf(out, "%s\n", paragraphs[i]);
+        else
+            paragraph(out, paragraphs[i], 0, 0);
+        orr_out_puts(out, "\n");
+    }
+    orr_out_puts(out, "options:\n");
+    for (guint i = 0; c->options[i].name; i++)
+        option_help(&c->options[i], out);
+}
