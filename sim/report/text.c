@@ -5,7 +5,7 @@
 
 static void line(OrrOut *out, const char *name, const char *value, const char *denominator)
 {
-    orr_out_printf(out, "  %-15s %-20s %s\n", name, value, denominator);
+    orr_out_printf(out, "  %-14s %-18s %s\n", name, value, denominator);
 }
 
 static void headline_rates(const OrrRecord *r, OrrOut *out)
@@ -36,7 +36,7 @@ static void headline_mfu(const OrrRecord *r, OrrOut *out)
     OrrFixed mfu = orr_report__percent(m->mfu_frac), hfu = orr_report__percent(m->hfu_frac);
     OrrFixed peak = orr_report__fixed(m->peak_flops_per_s * 1e-12, 1);
     g_autofree char *peak_of = g_strdup_printf(
-        "of the dense %s peak, %s TFLOP/s (HFU, with recomputation: %s)", r->precision, peak.text,
+        "of the dense %s peak, %s TFLOP/s (HFU, recompute counted: %s)", r->precision, peak.text,
         hfu.text);
     line(out, "MFU", mfu.text, peak_of);
 }

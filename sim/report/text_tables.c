@@ -9,6 +9,8 @@
 static void bar(OrrOut *out, double frac)
 {
     int n = (int)lround(CLAMP(frac, 0, 1) * BAR_COLUMNS);
+    if (n > 0)
+        orr_out_puts(out, "  ");
     for (int i = 0; i < n; i++)
         orr_out_puts(out, "#");
 }
@@ -71,7 +73,7 @@ static void account_row(OrrOut *out, const char *name, int64_t ns, int64_t total
 {
     double frac = (double)ns / (double)total_ns;
     OrrFixed ms = orr_report__fixed((double)ns * 1e-6, 3), percent = orr_report__percent(frac);
-    orr_out_printf(out, "  %-26s %13s %8s  ", name, ms.text, percent.text);
+    orr_out_printf(out, "  %-26s %13s %8s", name, ms.text, percent.text);
     bar(out, frac);
     orr_out_puts(out, "\n");
 }
@@ -116,7 +118,7 @@ static void communication_row(const OrrRecord *r, const OrrRecordComm *c, OrrOut
     OrrFixed share = orr_report__percent((double)c->exposed_ns / (double)r->step_time_ns);
     g_autofree char *how = g_strdup_printf("%s%s%s", c->algorithm, *c->protocol ? "/" : "",
                                            c->protocol);
-    orr_out_printf(out, "  %-12s %-14s %6u  %-15s %8s %9s %9s %9s %9s %7s\n",
+    orr_out_printf(out, "  %-12s %-14s %5u %-14s %6s %8s %8s %8s %8s %7s\n",
                    orr_comm_kind_name(c->kind), orr_collective_name(c->collective), c->group_size,
                    how, count.text, bytes.text, transfer.text, wait.text, exposed.text,
                    share.text);
@@ -126,10 +128,10 @@ void orr_report__communication(const OrrRecord *r, OrrOut *out)
 {
     if (r->n_comms == 0)
         return;
-    orr_out_puts(out, "\nCommunication, mean of the ranks that take part, a step (wait: own launch "
-                      "to last arrival)\n");
-    orr_out_printf(out, "  %-12s %-14s %6s  %-15s %8s %9s %9s %9s %9s %7s\n", "kind",
-                   "collective", "ranks", "algorithm", "calls", "GiB", "moving ms", "wait ms",
+    orr_out_puts(out, "\nCommunication, mean of the ranks that take part, a step (wait: own launch to "
+                      "last arrival)\n");
+    orr_out_printf(out, "  %-12s %-14s %5s %-14s %6s %8s %8s %8s %8s %7s\n", "kind",
+                   "collective", "ranks", "algorithm", "calls", "GiB", "move ms", "wait ms",
                    "exposed", "of step");
     for (uint32_t i = 0; i < r->n_comms; i++)
         communication_row(r, &r->comms[i], out);
