@@ -36,7 +36,7 @@ static void headline_mfu(const OrrRecord *r, OrrOut *out)
     OrrFixed mfu = orr_report__percent(m->mfu_frac), hfu = orr_report__percent(m->hfu_frac);
     OrrFixed peak = orr_report__fixed(m->peak_flops_per_s * 1e-12, 1);
     g_autofree char *peak_of = g_strdup_printf(
-        "of the dense %s peak, %s TFLOP/s (HFU, recompute counted: %s)", r->precision, peak.text,
+        "of the dense %s peak, %s TFLOP/s (HFU, recompute too: %s)", r->precision, peak.text,
         hfu.text);
     line(out, "MFU", mfu.text, peak_of);
 }
