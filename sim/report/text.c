@@ -36,7 +36,7 @@ static void headline_mfu(const OrrRecord *r, OrrOut *out)
     OrrFixed mfu = orr_report__percent(m->mfu_frac), hfu = orr_report__percent(m->hfu_frac);
     OrrFixed peak = orr_report__fixed(m->peak_flops_per_s * 1e-12, 1);
     g_autofree char *peak_of = g_strdup_printf(
-        "of the dense %s peak, %s TFLOP/s (HFU, recompute too: %s)", r->precision, peak.text,
+        "of the dense %s peak, %s TFLOP/s (HFU %s)", r->precision, peak.text,
         hfu.text);
     line(out, "MFU", mfu.text, peak_of);
 }
@@ -122,7 +122,7 @@ static void findings(const OrrRecord *r, OrrOut *out)
 
 static void mfu_table(const OrrRecord *r, OrrOut *out)
 {
-    orr_out_puts(out, "\nUtilisation by formula\n");
+    orr_out_puts(out, "\nUtilisation by formula (HFU: recomputed FLOPs count too)\n");
     orr_out_printf(out, "  %-16s %16s %15s %9s %9s\n", "formula", "TFLOP/s per GPU", "peak TFLOP/s",
                    "MFU", "HFU");
     for (uint32_t i = 0; i < r->n_mfu; i++) {
