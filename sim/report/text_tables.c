@@ -118,7 +118,7 @@ static void communication_row(const OrrRecord *r, const OrrRecordComm *c, OrrOut
     OrrFixed share = orr_report__percent((double)c->exposed_ns / (double)r->step_time_ns);
     g_autofree char *how = g_strdup_printf("%s%s%s", c->algorithm, *c->protocol ? "/" : "",
                                            c->protocol);
-    orr_out_printf(out, "  %-12s %-14s %5u %-14s %6s %8s %8s %8s %8s %7s\n",
+    orr_out_printf(out, "  %-12s %-14s %5u %-13s %6s %8s %8s %8s %8s %7s\n",
                    orr_comm_kind_name(c->kind), orr_collective_name(c->collective), c->group_size,
                    how, count.text, bytes.text, transfer.text, wait.text, exposed.text,
                    share.text);
@@ -130,7 +130,7 @@ void orr_report__communication(const OrrRecord *r, OrrOut *out)
         return;
     orr_out_puts(out, "\nCommunication, mean of the ranks that take part, a step (wait: own launch to "
                       "last arrival)\n");
-    orr_out_printf(out, "  %-12s %-14s %5s %-14s %6s %8s %8s %8s %8s %7s\n", "kind",
+    orr_out_printf(out, "  %-12s %-14s %5s %-13s %6s %8s %8s %8s %8s %7s\n", "kind",
                    "collective", "ranks", "algorithm", "calls", "GiB", "move ms", "wait ms",
                    "exposed", "of step");
     for (uint32_t i = 0; i < r->n_comms; i++)
