@@ -1,0 +1,180 @@
+/* Where the files are: names, aliases, folders. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/base/words.h"
+#include "sim/io/data.h"
+#include "topologies/loader_priv.h"
+
+const char *const orr_topology_kind_names[] = {"gpus", "nodes", "clusters", NULL};
+static const char *const group_names[] = {"gpu", "node", "cluster", NULL};
+
+static void entry_free(gpointer data)
+{
+    OrrTopologyEntry *e = data;
+    g_free(e->name);
+    g_free(e->summary);
+    g_free(e->source);
+    g_strfreev(e->aliases);
+    g_free(e);
+}
+
+static char *folder_of(OrrTopologyKind kind)
+{
+    return g_strconcat("topologies/", orr_topology_kind_names[kind], NULL);
+}
+
+static char *find_path(OrrTopologyKind kind, const char *stem, GError **error)
+{
+    g_autofree char *folder = folder_of(kind);
+    return orr_data_find(folder, stem, ".ini", error);
+}
+
+/* Name, sentence and aliases of one shipped file; what else is in it may be wrong. */
+static OrrTopologyEntry *read_entry(OrrTopologyKind kind, const char *stem, GError **error)
+{
+    g_autofree char *path = find_path(kind, stem, error);
+    g_autoptr(OrrKeys) keys = path ? orr_keys_load(path, error) : NULL;
+    if (!keys)
+        return NULL;
+    const char *group = group_names[kind];
+    OrrTopologyEntry *e = g_new0(OrrTopologyEntry, 1);
+    e->name = g_strdup(stem);
+    e->summary = g_strdup(orr_keys_string(keys, group, "summary", "", ORR_KEY_QUIET));
+    e->source = g_strdup(orr_keys_string(keys, group, "source", "", ORR_KEY_QUIET));
+    e->aliases = orr_keys_strings(keys, group, "aliases", ORR_KEY_QUIET);
+    if (!e->aliases)
+        e->aliases = g_new0(char *, 1);
+    return e;
+}
+
+GPtrArray *orr_topology_list(OrrTopologyKind kind, GError **error)
+{
+    g_autofree char *folder = folder_of(kind);
+    g_auto(GStrv) stems = orr_data_list(folder, ".ini");
+    g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(entry_free);
+    for (guint i = 0; stems && stems[i]; i++) {
+        OrrTopologyEntry *e = read_entry(kind, stems[i], error);
+        if (!e)
+            return NULL;
+        g_ptr_array_add(list, e);
+    }
+    return g_steal_pointer(&list);
+}
+
+static bool fail_unknown(OrrTopologyKind kind, const char *ref, const GPtrArray *list,
+                         GError **error)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (guint i = 0; i < list->len; i++) {
+        const OrrTopologyEntry *e = list->pdata[i];
+        g_ptr_array_add(names, e->name);
+        for (guint j = 0; e->aliases[j]; j++)
+            g_ptr_array_add(names, e->aliases[j]);
+    }
+    g_ptr_array_add(names, NULL);
+    g_autofree char *hint = orr_words_hint(ref, (const char *const *)names->pdata);
+    return orr_fail_input(error, "no %s is called \"%s\": %s; or give the path of an .ini file",
+                          group_names[kind], ref, hint);
+}
+
+/* The stem of the shipped file that @ref names, itself or by an alias; g_free. */
+static char *find_stem(OrrTopologyKind kind, const char *ref, GError **error)
+{
+    g_autoptr(GPtrArray) list = orr_topology_list(kind, error);
+    for (guint i = 0; list && i < list->len; i++) {
+        const OrrTopologyEntry *e = list->pdata[i];
+        if (!g_ascii_strcasecmp(e->name, ref))
+            return g_strdup(e->name);
+        for (guint j = 0; e->aliases[j]; j++)
+            if (!g_ascii_strcasecmp(e->aliases[j], ref))
+                return g_strdup(e->name);
+    }
+    if (list)
+        fail_unknown(kind, ref, list, error);
+    return NULL;
+}
+
+static bool is_path(const char *ref)
+{
+    return strchr(ref, '/') || g_str_has_suffix(ref, ".ini");
+}
+
+OrrKeys *orr_topologies__open(OrrTopologyKind kind, const char *group, const char *ref,
+                              const OrrTopologyOptions *options, char **name, GError **error)
+{
+    g_autofree char *stem = is_path(ref) ? g_path_get_basename(ref) : find_stem(kind, ref, error);
+    if (!stem)
+        return NULL;
+    if (g_str_has_suffix(stem, ".ini"))
+        stem[strlen(stem) - strlen(".ini")] = 0;
+    g_autofree char *shown = is_path(ref) ? g_strdup(ref)
+                                          : g_strdup_printf("topologies/%s/%s.ini",
+                                                            orr_topology_kind_names[kind], stem);
+    g_autofree char *path = is_path(ref) ? g_strdup(ref) : find_path(kind, stem, error);
+    OrrKeys *keys = path ? orr_keys_load(path, error) : NULL;
+    if (!keys)
+        return NULL;
+    gsize length;
+    const char *text = orr_keys_text(keys, &length);
+    if (options && options->notes && options->notes->input)
+        options->notes->input(options->notes->data, shown, text, length);
+    for (uint32_t i = 0; options && i < options->n_sets; i++)
+        if (!strcmp(options->sets[i].group, group))
+            orr_keys_override(keys, group, options->sets[i].key, options->sets[i].value, "--set");
+    *name = g_steal_pointer(&stem);
+    return keys;
+}
+
+bool orr_topologies__close(OrrKeys *keys, const OrrTopologyOptions *options, GError **error)
+{
+    guint n;
+    if (!orr_keys_finish(keys, error))
+        return false;
+    if (!options || !options->notes || !options->notes->assumption)
+        return true;
+    const OrrKeyDefault *defaults = orr_keys_defaults(keys, &n);
+    g_autofree char *base = g_path_get_basename(orr_keys_name(keys));
+    g_autofree char *origin = g_strdup_printf("default: not in %s", base);
+    for (guint i = 0; i < n; i++) {
+        g_autofree char *key = g_strdup_printf("%s.%s", defaults[i].group, defaults[i].key);
+        options->notes->assumption(options->notes->data, key, defaults[i].value, origin);
+    }
+    return true;
+}
+
+static void read_field(OrrKeys *keys, const char *group, const OrrTopoField *f, void *at)
+{
+    switch (f->kind) {
+    case TOPO_NUMBER:
+        *(double *)at =
+            orr_keys_number(keys, group, f->key, f->dim, f->min, f->max, f->fallback, f->flags);
+        return;
+    case TOPO_COUNT:
+        *(uint32_t *)at = (uint32_t)orr_keys_int(keys, group, f->key, f->noun, (int64_t)f->min,
+                                                 (int64_t)f->max, (int64_t)f->fallback, f->flags);
+        return;
+    case TOPO_SEED:
+        *(uint64_t *)at = (uint64_t)orr_keys_int(keys, group, f->key, NULL, 0, INT64_MAX,
+                                                 (int64_t)f->fallback, f->flags);
+        return;
+    case TOPO_BOOL:
+        *(bool *)at = orr_keys_bool(keys, group, f->key, f->fallback != 0, f->flags);
+        return;
+    case TOPO_ENUM: {
+        int value = orr_keys_enum(keys, group, f->key, f->names, (int)f->fallback, f->flags);
+        memcpy(at, &value, sizeof value); /* every enum here has the size of int */
+        return;
+    }
+    case TOPO_TEXT:
+        *(char **)at = g_strdup(orr_keys_string(keys, group, f->key, "", f->flags));
+        return;
+    }
+}
+
+void orr_topologies__read(OrrKeys *keys, const char *group, const OrrTopoField *fields, size_t n,
+                          void *into)
+{
+    for (size_t i = 0; i < n; i++)
+        read_field(keys, group, &fields[i], (char *)into + fields[i].offset);
+}
