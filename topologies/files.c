@@ -74,8 +74,9 @@ static bool fail_unknown(OrrTopologyKind kind, const char *ref, const GPtrArray 
     }
     g_ptr_array_add(names, NULL);
     g_autofree char *hint = orr_words_hint(ref, (const char *const *)names->pdata);
-    return orr_fail_input(error, "no %s is called \"%s\": %s; or give the path of an .ini file",
-                          group_names[kind], ref, hint);
+    return orr_fail_input(error, "no %s is called \"%s\": %s; or give the path of an .ini file%s",
+                          group_names[kind], ref, hint,
+                          kind == ORR_TOPOLOGY_CLUSTERS ? " or a shape such as fat_tree:256" : "");
 }
 
 /* The stem of the shipped file that @ref names, itself or by an alias; g_free. */

@@ -77,13 +77,16 @@ static const ShapeKind *find_kind(const char *name)
     return NULL;
 }
 
+/* Kinds that people know and we lack: refused as shapes, not as unknown clusters. */
+static const char *const not_built[] = {"torus", "dragonfly", NULL};
+
 bool orr_shape_is(const char *ref)
 {
     const char *colon = strchr(ref, ':');
-    g_autofree char *head = colon ? g_strndup(ref, (gsize)(colon - ref)) : NULL;
+    g_autofree char *head = g_strndup(ref, colon ? (gsize)(colon - ref) : strlen(ref));
     if (strchr(ref, '/') || g_str_has_suffix(ref, ".ini"))
         return false;
-    return strchr(ref, ' ') || (head && find_kind(head));
+    return strchr(ref, ' ') || find_kind(head) || g_strv_contains(not_built, head);
 }
 
 /* "400G", "400 Gb/s" without its space, "50GB/s". */
@@ -94,6 +97,17 @@ static bool read_rate(const char *text, double *rate, GError **error)
     if (length && (text[length - 1] == 'G' || text[length - 1] == 'g'))
         plain = g_strdup_printf("%.*s Gb/s", (int)length - 1, text);
     return orr_units_parse(plain ? plain : text, ORR_DIM_RATE, rate, error);
+}
+
+static bool read_enum(const Token *t, const char *value, int *at, GError **error)
+{
+    for (int i = 0; t->names[i]; i++)
+        if (!strcmp(t->names[i], value)) {
+            *at = i;
+            return true;
+        }
+    g_autofree char *list = orr_words_list(t->names);
+    return orr_fail_input(error, "%s would do", list);
 }
 
 static bool read_value(const Token *t, const char *value, void *at, GError **error)
@@ -125,13 +139,7 @@ static bool read_value(const Token *t, const char *value, void *at, GError **err
         *(double *)at = x;
         return true;
     case TOKEN_ENUM:
-        for (int i = 0; t->names[i]; i++)
-            if (!strcmp(t->names[i], value)) {
-                *(int *)at = i;
-                return true;
-            }
-        g_autofree char *list = orr_words_list(t->names);
-        return orr_fail_input(error, "%s would do", list);
+        return read_enum(t, value, at, error);
     case TOKEN_TEXT:
         g_free(*(char **)at);
         *(char **)at = g_strdup(value);
@@ -175,8 +183,10 @@ static bool read_head(Shape *s, const char *word, GError **error)
     s->kind = find_kind(parts[0]);
     if (!s->kind) {
         g_autofree char *hint = orr_words_hint(parts[0], kind_names);
-        return orr_fail_input(error, "\"%s\" is no kind of network: %s; torus and dragonfly are "
-                              "not built yet", parts[0], hint);
+        if (g_strv_contains(not_built, parts[0]))
+            return orr_fail_input(error, "%s is not built yet: fat_tree, rail, clos, flat or "
+                                  "ethernet would do", parts[0]);
+        return orr_fail_input(error, "\"%s\" is no kind of network: %s", parts[0], hint);
     }
     if (!parts[1] || !g_ascii_string_to_unsigned(parts[1], 10, 1, 1 << 24, &n, NULL))
         return orr_fail_input(error, "\"%s\": KIND:GPUS with 1 to %d GPUs would do, such as %s:256",
