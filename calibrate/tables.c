@@ -100,8 +100,9 @@ static double *read_list(OrrKeys *keys, const char *group, const char *key, uint
         char *end = NULL;
         value[i] = g_ascii_strtod(item[i], &end);
         if (end == item[i] || *end || !(value[i] >= min && value[i] <= max)) {
-            orr_keys_complain(keys, group, key, "'%s' is not a number from %g to %g", item[i], min,
-                              max);
+            g_autofree char *low = orr_units_double(min), *high = orr_units_double(max);
+            orr_keys_complain(keys, group, key, "'%s' is not a number from %s to %s", item[i], low,
+                              high);
             g_free(value);
             return NULL;
         }

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 
+#include "sim/base/units.h"
 #include "sim/cluster/cluster_priv.h"
 
 const char *const orr_nvlink_names[] = {"none", "mesh", "switch", NULL};
@@ -107,9 +108,12 @@ static void check_node(const OrrNode *n, GString *why)
 
 static void check_tiers(const OrrClusterSpec *s, uint32_t leaf_gpus, GString *why)
 {
-    if (s->leaf_oversubscription < 1 || s->pod_oversubscription < 1)
-        refuse(why, "cluster.leaf_oversubscription = %g and pod_oversubscription = %g: 1 or more",
-               s->leaf_oversubscription, s->pod_oversubscription);
+    if (s->leaf_oversubscription < 1 || s->pod_oversubscription < 1) {
+        g_autofree char *leaf = orr_units_double(s->leaf_oversubscription);
+        g_autofree char *pod = orr_units_double(s->pod_oversubscription);
+        refuse(why, "cluster.leaf_oversubscription = %s and pod_oversubscription = %s: 1 or more",
+               leaf, pod);
+    }
     if (s->gpus_per_pod && s->gpus_per_pod % leaf_gpus)
         refuse(why, "cluster.gpus_per_pod = %u is not a multiple of %u, the GPUs under one %s",
                s->gpus_per_pod, leaf_gpus,

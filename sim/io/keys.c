@@ -1,11 +1,12 @@
 /* Key files: storage, overrides, the list of errors. The scanner is keys_scan.c, the getters are
  * keys_get.c. */
-#include "sim/io/keys_priv.h"
+#include "sim/io/keys.h"
 
 #include <string.h>
 
 #include "sim/base/words.h"
 #include "sim/io/file.h"
+#include "sim/io/keys_priv.h"
 #include "sim/io/text.h"
 
 #define MAX_KEY_FILE_BYTES (1u << 20) /* ours: a key file is written by hand */
