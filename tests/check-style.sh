@@ -57,7 +57,7 @@ grep -nE '(^|[^a-z_])(atof|strtod|strtof|sscanf)\(' $sources | breach
 # A host program may have set a locale: numbers with a point are written with g_ascii_formatd.
 awk '{ n = split($0, part, "\""); texts = ""
       for (i = 2; i <= n; i += 2) texts = texts part[i] "\n"
-      gsub(/%%/, "", texts) }
+      gsub(/%%|%\.0f/, "", texts) }
     texts ~ /%[-+ 0#]*[0-9*]*(\.[0-9*]+)?[feEgG]/ &&
     $0 !~ /g_ascii_formatd|format|put_number|put_list/ && before !~ /g_ascii_formatd/ {
         print FILENAME ":" FNR ": a number that follows the locale: " $0 }
