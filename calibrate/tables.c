@@ -148,6 +148,8 @@ static OrrSurfaceSet *read_set(OrrKeys *keys, GError **error) {
     set->gpu = g_strdup(orr_keys_string(keys, "table", "gpu", NULL, ORR_KEY_REQUIRED));
     set->name = g_strdup(orr_keys_string(keys, "table", "name", NULL, ORR_KEY_REQUIRED));
     set->source = g_strdup(orr_keys_string(keys, "table", "source", NULL, ORR_KEY_REQUIRED));
+    set->clock_share = orr_keys_number(keys, "table", "clock_share", ORR_DIM_NONE, 0.1, 1.2, 1.0,
+                                       ORR_KEY_REQUIRED);
     g_auto(GStrv) group = orr_keys_strings(keys, "table", "surfaces", ORR_KEY_REQUIRED);
     uint32_t n = group ? g_strv_length(group) : 0;
     if (n > MAX_SURFACES)
@@ -217,8 +219,10 @@ static void put_surface(GString *out, const OrrSurface *s) {
 char *orr_tables_format(const OrrSurfaceSet *set) {
     GString *out = g_string_new("# Written by calibrate/fit_kernels; do not edit. "
                                 "See doc/models/kernels.md.\n[table]\n");
-    g_string_append_printf(out, "gpu = %s\nname = %s\nsource = %s\nsurfaces = ", set->gpu,
+    g_string_append_printf(out, "gpu = %s\nname = %s\nsource = %s\nclock_share = ", set->gpu,
                            set->name, set->source);
+    put_number(out, "%.5g", set->clock_share);
+    g_string_append(out, "\nsurfaces = ");
     for (uint32_t i = 0; i < set->n_surfaces; i++) {
         g_autofree char *name = group_name(&set->surfaces[i]);
         g_string_append_printf(out, "%s%s", i ? ", " : "", name);

@@ -11,6 +11,7 @@ static OrrSurfaceSet *small_set(void) {
     set->gpu = g_strdup("h100-sxm-80");
     set->name = g_strdup("test");
     set->source = g_strdup("made up for a test");
+    set->clock_share = 0.9;
     set->surfaces = g_new0(OrrSurface, 1);
     set->n_surfaces = 1;
     OrrSurface *s = &set->surfaces[0];
@@ -42,6 +43,7 @@ static void test_tables_a_set_written_and_read_back_is_the_same(void **state) {
     assert_non_null(back);
     assert_string_equal(back->gpu, set->gpu);
     assert_string_equal(back->source, set->source);
+    assert_near(back->clock_share, 0.9, 1e-9);
     assert_int_equal(back->n_surfaces, 1);
     assert_string_equal(back->surfaces[0].variant, "causal");
     for (int i = 0; i < ORR_N_ATTN_PARAMS; i++)
@@ -93,6 +95,7 @@ static void test_tables_bad_files_are_refused_by_key(void **state) {
     expect_refusal("surfaces = attention.bf16.causal", "surfaces = norm.bf16", "surfaces");
     expect_refusal("surfaces = attention.bf16.causal", "surfaces = attention", "surfaces");
     expect_refusal("source = ", "sauce = ", "source");
+    expect_refusal("clock_share = 0.9", "clock_share = 9", "clock_share");
 }
 
 static void test_tables_shipped_files_load_and_say_where_they_come_from(void **state) {

@@ -1,4 +1,8 @@
-/* Fused attention: the analytic form over query tiles, times the efficiency surface. */
+/* Fused attention: the analytic form over query tiles, times the efficiency surface.
+ *
+ * The tables time forward passes of a serving stack. Three things differ in training, and each is a
+ * named constant here: the backward pass, the library, and the small kernels around attention,
+ * which in training are kernels of their own. */
 #include "sim/cost/cost_priv.h"
 
 #include <math.h>
@@ -6,6 +10,19 @@
 
 /* Five products of the backward pass for two of the forward (Dao 2023, FlashAttention-2, 4.1). */
 #define BACKWARD_FLOPS 2.5
+
+/* Rate of the backward pass over that of the forward one. Measured pairs, head sizes 64 and 128,
+ * long sequences: H100 0.86, 0.90 (flash-attention pull request 2688), Blackwell 0.85, 0.89 (2280). */
+#define BACKWARD_RATE_FRAC 0.86
+
+/* Rate of the training library over that of the tables' kernel. Ampere: FlashAttention-2 reaches 50
+ * to 73 % of the peak (Dao 2023, abstract), 61 % in the middle, the tables' kernel 48 % at best.
+ * Hopper and Blackwell: the tables' kernels lie between FlashAttention-2 and the newest ones. */
+static const double library_rate[ORR_N_ARCHS] = {[ORR_ARCH_VOLTA] = 1.0,
+                                                 [ORR_ARCH_AMPERE] = 1.27,
+                                                 [ORR_ARCH_HOPPER] = 1.0,
+                                                 [ORR_ARCH_BLACKWELL] = 1.0,
+                                                 [ORR_ARCH_BLACKWELL_ULTRA] = 1.0};
 
 /* For a GPU or dtype without a fit: rounded from the A100's and H100's causal fits. */
 static const double generic[ORR_N_ATTN_PARAMS] = {
@@ -37,8 +54,6 @@ void orr_cost__attention_init(OrrCost *cost, const OrrSurfaceSet *set) {
     for (int d = 0; d < ORR_N_DTYPES; d++)
         for (int mask = 0; mask < ORR_N_MASKS; mask++)
             init_model(cost, set, d, mask, &cost->attn[d][mask]);
-    cost->attn_backward_frac = 0.86;
-    cost->attn_library_frac = 1.0;
 }
 
 static double surface_ratio(const OrrCostModel *model, const OrrAttnShape *shape) {
@@ -49,13 +64,19 @@ static double surface_ratio(const OrrCostModel *model, const OrrAttnShape *shape
     return orr_surface_ratio(model->surface, x);
 }
 
+/* The tables' full-mask rows come from another, slower kernel (vision encoders); a training library
+ * runs one main loop for both masks, so the causal fit serves both where there is one. */
+static const OrrCostModel *training_model(const OrrCost *cost, uint8_t dtype, bool is_causal) {
+    const OrrCostModel *causal = &cost->attn[dtype][ORR_MASK_CAUSAL];
+    return is_causal || causal->surface ? causal : &cost->attn[dtype][ORR_MASK_FULL];
+}
+
 double orr_cost__attention_ns(const OrrCost *cost, const OrrKernel *k) {
     double launches = k->launches > 1 ? k->launches : 1.0;
     double fixed_ns = cost->gpu->kernel_fixed_ns * launches;
     if (k->m <= 0 || k->n <= 0 || k->k <= 0 || k->heads == 0 || k->batch < 0)
         return fixed_ns;
-    const OrrCostModel *model =
-        &cost->attn[k->dtype][k->is_causal ? ORR_MASK_CAUSAL : ORR_MASK_FULL];
+    const OrrCostModel *model = training_model(cost, k->dtype, k->is_causal);
     OrrAttnShape shape = {.batch = k->batch > 0 ? (double)k->batch : 1.0,
                           .heads = k->heads,
                           .kv_heads = k->kv_heads > 0 ? k->kv_heads : k->heads,
@@ -68,9 +89,9 @@ double orr_cost__attention_ns(const OrrCost *cost, const OrrKernel *k) {
     /* the fixed cost of the tables is that of a serving stack with several kernels: not ours */
     double ns = (orr_form_attn_ns(model->params, &shape, cost->clock_frac) -
                  model->params[ORR_ATTN_FIXED]) *
-                surface_ratio(model, &shape) / cost->attn_library_frac;
+                surface_ratio(model, &shape) / library_rate[cost->gpu->arch];
     if (k->pass != ORR_PASS_FORWARD)
-        ns *= BACKWARD_FLOPS / cost->attn_backward_frac;
+        ns *= BACKWARD_FLOPS / BACKWARD_RATE_FRAC;
     return ns + fixed_ns;
 }
 

@@ -9,9 +9,12 @@ OrrCost *orr_cost_new(const OrrGpu *gpu, const OrrSurfaceSet *surfaces, bool is_
     g_assert(gpu && gpu->n_sms > 0 && gpu->hbm_bytes_per_s > 0.0);
     OrrCost *cost = g_new0(OrrCost, 1);
     cost->gpu = gpu;
+    /* rates in the surfaces are those at the clock of the measured runs */
     cost->clock_frac = 1.0;
-    if (is_sustained && gpu->sustained_hz > 0.0 && gpu->boost_hz > 0.0)
-        cost->clock_frac = fmin(1.0, gpu->sustained_hz / gpu->boost_hz);
+    if (is_sustained && gpu->sustained_hz > 0.0 && gpu->boost_hz > 0.0) {
+        double measured_share = surfaces ? surfaces->clock_share : 1.0;
+        cost->clock_frac = fmin(1.0, gpu->sustained_hz / gpu->boost_hz / measured_share);
+    }
     orr_cost__gemm_init(cost, surfaces);
     orr_cost__attention_init(cost, surfaces);
     return cost;
@@ -69,6 +72,6 @@ const char *orr_cost_origin(const OrrCost *cost, const OrrKernel *k) {
     if (is_product(k))
         return cost->gemm[k->dtype].origin;
     if (k->kind == ORR_K_ATTENTION)
-        return cost->attn[k->dtype][k->is_causal ? ORR_MASK_CAUSAL : ORR_MASK_FULL].origin;
+        return cost->attn[k->dtype][ORR_MASK_CAUSAL].origin;
     return "bytes over HBM bandwidth";
 }

@@ -17,8 +17,7 @@ enum { ORR_MASK_FULL, ORR_MASK_CAUSAL, ORR_N_MASKS };
 
 struct OrrCost {
     const OrrGpu *gpu;
-    double clock_frac; /* clock in use over boost */
-    double attn_backward_frac, attn_library_frac; /* see attention.c */
+    double clock_frac; /* clock in use over that of the rates; at most 1 */
     OrrCostModel gemm[ORR_N_DTYPES], gemm_block; /* gemm_block: FP8 with scales per 128 */
     OrrCostModel attn[ORR_N_DTYPES][ORR_N_MASKS];
 };
