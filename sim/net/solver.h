@@ -24,14 +24,34 @@ typedef struct {
 typedef struct {
     uint32_t first_use, n_uses;
     uint32_t weight;       /* number of connections, at least 1 */
+    uint32_t scale_coef;   /* largest coef of the activity where @uses lacks some; 0: that of @uses */
     uint64_t cap;          /* own limit of x; UINT64_MAX: none */
 } OrrSolveActivity;
 
-/* Rates x for @n activities over @n_constraints with @capacity. @rate [n] is the result. Scratch is
- * kept in the solver between calls: no allocation per solve once warm. */
+/* 128 bits: capacities in 1/ORR_COEF_ONE bytes per second, work in 1e-9 bytes. */
+__extension__ typedef unsigned __int128 OrrWide;
+
+#define ORR_MAX_CAPACITY (UINT64_C(1) << 60) /* above it a level might not fit: 1.15e18 bytes/s */
+#define ORR_BY_CAP UINT32_MAX
+
+typedef struct {
+    const OrrSolveActivity *activities;
+    uint32_t n;
+    const OrrUse *uses;
+    const OrrWide *capacity; /* [n_constraints] in 1/ORR_COEF_ONE bytes per second */
+    uint32_t n_constraints;
+    uint64_t *rate;          /* [n] result: x in bytes per second */
+    uint32_t *bottleneck;    /* [n] result: the constraint that stopped it, or ORR_BY_CAP */
+} OrrSolveProblem;
+
+/* Scratch is kept in the solver between calls: no allocation per solve once warm. An activity with
+ * neither uses nor cap is the caller's error. */
 typedef struct OrrSolver OrrSolver;
 OrrSolver *orr_solver_new(void);
 void orr_solver_free(OrrSolver *s);
+void orr_solver_run(OrrSolver *s, const OrrSolveProblem *problem);
+
+/* The same with capacities in bytes per second. */
 void orr_solver_solve(OrrSolver *s, const OrrSolveActivity *activities, uint32_t n,
                       const OrrUse *uses, const uint64_t *capacity, uint32_t n_constraints,
                       uint64_t *rate);
