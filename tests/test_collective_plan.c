@@ -23,16 +23,16 @@ static OrrCommPlace h100(uint32_t nodes)
 static OrrCollConstants ideal(void)
 {
     OrrCollConstants k = *orr_coll_constants_default();
-    OrrCollLaw perfect = {0, 0, 1, 0};
+    OrrCollLaw perfect = {0, 0, 1, 0, 0};
     for (int a = 0; a < ORR_N_ARCHS; a++) {
         for (int p = 0; p < ORR_N_PROTOS; p++)
             k.arch[a].ring[p] = perfect;
-        k.arch[a].nvls = k.arch[a].pairs = perfect;
-        k.arch[a].copy_frac = 0;
+        k.arch[a].nvls = k.arch[a].pairs = k.arch[a].pairs_ll = perfect;
+        k.arch[a].copy_bytes_per_s = INFINITY;
     }
     for (int n = 0; n < ORR_N_NETS; n++)
-        k.net[n] = (OrrCollNet){{0, 0, 0}, 0, 1, 0};
-    k.tree_eff_frac = 1;
+        k.net[n] = (OrrCollNet){.eff_frac = 1};
+    k.tree_eff_frac = k.sharp_eff_frac = 1;
     return k;
 }
 

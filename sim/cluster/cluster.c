@@ -8,7 +8,7 @@
 #include "sim/cluster/cluster_priv.h"
 
 const char *const orr_nvlink_names[] = {"none", "mesh", "switch", NULL};
-const char *const orr_net_names[] = {"none", "ib", "roce", "ethernet", NULL};
+const char *const orr_net_names[] = {"none", "ib", "roce", "ethernet", "efa", "tcpxo", NULL};
 const char *const orr_routing_names[] = {"spread", "ecmp-hash", NULL};
 const char *const orr_fabric_names[] = {"none", "rail", "clos", "flat", NULL};
 

@@ -11,7 +11,8 @@
 #include "sim/cluster/gpu.h"
 
 typedef enum { ORR_NVLINK_NONE, ORR_NVLINK_MESH, ORR_NVLINK_SWITCH, ORR_N_NVLINKS } OrrNvlink;
-typedef enum { ORR_NET_NONE, ORR_NET_IB, ORR_NET_ROCE, ORR_NET_ETHERNET /* sockets */, ORR_N_NETS } OrrNet;
+typedef enum { ORR_NET_NONE, ORR_NET_IB, ORR_NET_ROCE, ORR_NET_ETHERNET /* sockets */,
+               ORR_NET_EFA, ORR_NET_TCPXO /* GPUDirect over TCP */, ORR_N_NETS } OrrNet;
 
 typedef struct {
     char *name, *source;

@@ -30,6 +30,7 @@ static void price(const OrrCollCase *c, OrrProto proto, double steps, double vol
                         .inter_steps = 2,
                         .nvlink_per_rank = volume,
                         .nic_per_nic = 1 / p->nics_per_domain,
+                        .nic_eff_frac = c->constants->sharp_eff_frac,
                         .n_channels = c->constants->arch[p->arch].n_channels};
     orr_collective__price(c, proto, &work, plan);
 }

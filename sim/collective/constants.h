@@ -5,20 +5,26 @@
 
 #include "sim/collective/collective.h"
 
-/* One way of moving bytes: time = launch + steps * step + w + sqrt(ramp * w), w = bytes / (eff *
- * nominal rate). The root is the pipeline that fills: chunks are small while messages are. */
+/* One way of moving bytes: time = (launch + steps * step) * (1 + full * x / (1 + x)) + w +
+ * sqrt(ramp * w), with w = bytes / (eff * nominal rate) and x = bytes per rank / 4 KiB. The root is
+ * the pipeline that fills: chunks are small while messages are. x / (1 + x) is the step from a
+ * hop of a few warps to one of all threads of a block. */
 typedef struct {
     double launch_ns; /* kernel and first synchronisation */
     double step_ns;   /* one hop of the algorithm inside a domain */
     double eff_frac;  /* of the nominal rate of the link, for long messages */
     double ramp_ns;
+    double full_frac;
 } OrrCollLaw;
 
 typedef struct {
     OrrCollLaw ring[ORR_N_PROTOS]; /* ring and tree inside a domain */
-    double copy_frac;    /* a rank's own share, copied locally, over the rate of its link */
+    double copy_bytes_per_s; /* a rank's own share, copied by the same few SMs */
     OrrCollLaw nvls;     /* reduction and multicast in the switch */
-    OrrCollLaw pairs;    /* all-to-all and sends */
+    double nvls_tree_frac[2]; /* its rate where a tree leaves the domain: to one other, to more */
+    uint32_t nvls_channels;
+    OrrCollLaw pairs_ll, pairs; /* all-to-all and sends: small by LL, else Simple */
+    double pair_copy_bytes_per_s; /* a rank's bytes to itself, beside its sends */
     uint32_t n_channels; /* = SMs of one large collective */
     uint32_t n_pair_channels;
 } OrrCollArch;
@@ -26,6 +32,7 @@ typedef struct {
 typedef struct {
     double step_ns[ORR_N_PROTOS]; /* one hop over the network, above its one-way latency */
     double launch_ns;             /* added once where a collective leaves the domain */
+    double message_ns;            /* of each further message that a rank sends to another domain */
     double eff_frac;              /* of the nominal rate of the NIC */
     double ramp_ns;
 } OrrCollNet;
@@ -36,6 +43,7 @@ typedef struct OrrCollConstants {
     OrrCollLaw pcie[ORR_N_PROTOS]; /* ring inside a node without NVLink */
     double socket_bytes_per_s; /* one TCP stream */
     double tree_eff_frac;      /* of the link, tree against ring: both directions at work */
+    double sharp_eff_frac;     /* of the NICs, where the fabric's switches reduce */
 } OrrCollConstants;
 
 /* The shipped constants; static, never freed. */

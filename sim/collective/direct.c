@@ -19,7 +19,8 @@ static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
     OrrCollWork work = {.law = &arch->pairs,
                         .intra_steps = c->kind == ORR_ALL_REDUCE ? 2 : 1,
                         .nvlink_per_rank = orr_collective_bus_factor(c->kind, p->n_ranks),
-                        .copy_per_rank = arch->copy_frac / p->n_ranks,
+                        .copy_per_rank = 1.0 / p->n_ranks,
+                        .copy_bytes_per_s = arch->pair_copy_bytes_per_s,
                         .n_channels = arch->n_pair_channels};
     orr_collective__price(c, proto, &work, plan);
 }

@@ -26,12 +26,13 @@ OrrNet orr_collective__net(const OrrCollCase *c)
 }
 
 /* Sockets: threads times sockets of each, by default one of one (NCCL documentation,
- * NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD; clouds with a fast NIC raise both). */
+ * NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD; clouds with a fast NIC raise both), for each of
+ * the two channels that NCCL opens to a network at least. */
 static double socket_limit(const OrrCollCase *c)
 {
     double threads = c->force->socket_threads ? c->force->socket_threads : 1;
     double sockets = c->force->sockets_per_thread ? c->force->sockets_per_thread : 1;
-    return threads * sockets * c->constants->socket_bytes_per_s;
+    return 2 * threads * sockets * c->constants->socket_bytes_per_s;
 }
 
 double orr_collective__nic_bytes_per_s(const OrrCollCase *c)
@@ -67,6 +68,14 @@ static double payload_frac(OrrProto proto)
     return frac[proto];
 }
 
+/* A hop's bytes that keep a whole block of threads busy: 512 threads of 8 bytes (NCCL_LL_MAX_NTHREADS
+ * in src/include/device.h). */
+#define FULL_CHUNK_BYTES 4096.0
+
+/* A message is cut into at least so many chunks along a tree: ours, from the smallest messages of
+ * the published multi-node logs. */
+#define LEAST_CHUNKS_FRAC 0.25
+
 static double with_ramp(double w_ns, double ramp_ns)
 {
     return w_ns + sqrt(w_ns * ramp_ns);
@@ -84,20 +93,29 @@ void orr_collective__price(const OrrCollCase *c, OrrProto proto, const OrrCollWo
 {
     const OrrCommPlace *p = c->place;
     const OrrCollLaw *law = work->law;
-    double latency_ns = law->launch_ns + work->intra_steps * law->step_ns;
+    double full = c->bytes / p->n_ranks / FULL_CHUNK_BYTES;
+    double latency_ns = (law->launch_ns + work->intra_steps * law->step_ns) *
+                        (1 + law->full_frac * full / (1 + full));
     plan->n_channels = channels(c, work->n_channels);
     /* Fewer channels than the kernel wants move proportionally less. */
     double share = fmin(1.0, (double)plan->n_channels / work->n_channels);
     double intra_bytes_per_s = orr_collective__intra_bytes_per_s(p) * law->eff_frac * share;
-    double intra_ns = 1e9 * c->bytes * (work->nvlink_per_rank + work->copy_per_rank) /
-                      intra_bytes_per_s;
+    double intra_ns = 1e9 * c->bytes * (work->nvlink_per_rank + work->extra_per_rank) /
+                          intra_bytes_per_s +
+                      (work->copy_per_rank > 0
+                           ? 1e9 * c->bytes * work->copy_per_rank / work->copy_bytes_per_s
+                           : 0);
     double flow_ns = intra_ns > 0 ? with_ramp(intra_ns, law->ramp_ns) : 0;
     if (work->nic_per_nic > 0) {
         const OrrCollNet *net = &c->constants->net[orr_collective__net(c)];
-        latency_ns += net->launch_ns + work->inter_steps * (net->step_ns[proto] + p->net_latency_ns);
-        double nic_bytes_per_s = orr_collective__nic_bytes_per_s(c) * net->eff_frac;
+        latency_ns += net->launch_ns + work->inter_steps * (net->step_ns[proto] + p->net_latency_ns) +
+                      fmax(0, work->messages - 1) * net->message_ns;
+        double nic_bytes_per_s = orr_collective__nic_bytes_per_s(c) * net->eff_frac *
+                                 (work->nic_eff_frac > 0 ? work->nic_eff_frac : 1);
         double nic_ns = 1e9 * c->bytes * work->nic_per_nic / nic_bytes_per_s / payload_frac(proto);
         flow_ns = fmax(flow_ns, with_ramp(nic_ns, net->ramp_ns));
+        /* The pipeline over domains fills hop by hop; short messages use shorter chunks. */
+        flow_ns *= 1 + work->inter_steps * fmin(work->fill_bytes / c->bytes, LEAST_CHUNKS_FRAC);
     }
     plan->latency_ns = (int64_t)ceil(latency_ns);
     plan->bytes_per_s = flow_ns > 0 ? 1e9 * c->bytes / flow_ns : INFINITY;

@@ -10,8 +10,13 @@ typedef struct {
     double intra_steps;      /* hops that follow one another inside domains */
     double inter_steps;      /* and between them */
     double nvlink_per_rank;  /* out of the busiest rank, over NVLink or PCIe */
-    double copy_per_rank;    /* local copies that no hop hides */
+    double copy_per_rank;    /* local copies that no hop hides ... */
+    double copy_bytes_per_s; /* ... and their rate */
+    double extra_per_rank;   /* loss of the link, as bytes */
     double nic_per_nic;      /* out of the busiest NIC */
+    double nic_eff_frac;     /* further loss there; 0: none */
+    double fill_bytes;       /* of the message that a hop between domains must gather first */
+    double messages;         /* that a rank posts to other domains, one after another */
     uint32_t n_channels;
 } OrrCollWork;
 

@@ -7,6 +7,9 @@
 #include "sim/collective/algorithm.h"
 #include "sim/collective/duration.h"
 
+/* Of one head in one channel (NCCL, src/enqueue.cc: 128 KiB for long messages). */
+#define CHUNK_BYTES (128.0 * 1024)
+
 static const char *refuse(const OrrCollCase *c)
 {
     if (!c->place->has_nvls || c->place->nvlink != ORR_NVLINK_SWITCH)
@@ -40,6 +43,12 @@ static double volume(OrrCollective kind, double n)
     return kind == ORR_ALL_REDUCE ? 1 + 1 / n : 1;
 }
 
+/* A channel's loop over a domain: each of the ranks' heads a chunk. */
+static double loop_bytes(const OrrCollCase *c)
+{
+    return CHUNK_BYTES * c->constants->arch[c->place->arch].nvls_channels * c->place->max_per_domain;
+}
+
 static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
 {
     const OrrCommPlace *p = c->place;
@@ -50,6 +59,8 @@ static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
                         .inter_steps = out ? 2 : 0,
                         .nvlink_per_rank = volume(c->kind, p->max_per_domain),
                         .nic_per_nic = out ? 1 / p->nics_per_domain : 0,
+                        .nic_eff_frac = c->constants->sharp_eff_frac,
+                        .fill_bytes = loop_bytes(c),
                         .n_channels = arch->n_channels};
     orr_collective__price(c, proto, &work, plan);
 }
@@ -58,12 +69,15 @@ static void cost_tree(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
 {
     const OrrCommPlace *p = c->place;
     const OrrCollArch *arch = &c->constants->arch[p->arch];
+    double moved = volume(c->kind, p->max_per_domain);
     OrrCollWork work = {.law = &arch->nvls,
                         .intra_steps = p->max_per_domain,
                         .inter_steps = 2 * orr_collective__log2(p->n_domains),
-                        .nvlink_per_rank = volume(c->kind, p->max_per_domain),
+                        .nvlink_per_rank = moved,
+                        .extra_per_rank = moved * (1 / arch->nvls_tree_frac[p->n_domains > 2] - 1),
                         .nic_per_nic = orr_collective__tree_nic_volume(p->n_domains) /
                                        p->nics_per_domain,
+                        .fill_bytes = loop_bytes(c),
                         .n_channels = arch->n_channels};
     orr_collective__price(c, proto, &work, plan);
 }

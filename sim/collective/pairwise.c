@@ -14,12 +14,14 @@ static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
     bool all = c->kind == ORR_ALL_TO_ALL;
     double away = all ? (n - p->min_per_domain) / n : p->n_domains > 1 ? 1 : 0;
     /* Sends that follow one another: rounds of a domain's ranks overlap, those over the net too. */
-    OrrCollWork work = {.law = &arch->pairs,
+    OrrCollWork work = {.law = proto == ORR_PROTO_LL ? &arch->pairs_ll : &arch->pairs,
                         .intra_steps = all ? log2(fmax(2, local)) : 1,
                         .inter_steps = away > 0 ? 1 : 0,
                         .nvlink_per_rank = all ? (local - 1) / n : local > 1 ? 1 : 0,
-                        .copy_per_rank = all ? arch->copy_frac / n : 0,
+                        .copy_per_rank = all ? 1 / n : 0,
+                        .copy_bytes_per_s = arch->pair_copy_bytes_per_s,
                         .nic_per_nic = away * (all ? local / p->nics_per_domain : 1),
+                        .messages = all ? n - p->min_per_domain : 1,
                         .n_channels = arch->n_pair_channels};
     orr_collective__price(c, proto, &work, plan);
 }

@@ -9,6 +9,13 @@ static double hops(OrrCollective kind, double n)
     return kind == ORR_ALL_REDUCE ? 2 * (n - 1) : n - 1;
 }
 
+/* A gather or scatter reads and writes the rank's own share; an all-reduce only writes it, in the
+ * hop that ends the reduction. */
+static double own_copies(OrrCollective kind)
+{
+    return kind == ORR_ALL_GATHER || kind == ORR_REDUCE_SCATTER ? 1 : kind == ORR_ALL_REDUCE ? 0.5 : 0;
+}
+
 static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
 {
     const OrrCommPlace *p = c->place;
@@ -16,13 +23,13 @@ static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
     double volume = orr_collective_bus_factor(c->kind, p->n_ranks);
     double steps = hops(c->kind, n);
     double inter = d > 1 ? hops(c->kind, d) : 0;
-    bool rooted = c->kind == ORR_BROADCAST || c->kind == ORR_REDUCE;
     const OrrCollArch *arch = &c->constants->arch[p->arch];
     OrrCollWork work = {.law = orr_collective__ring_law(c, proto),
                         .intra_steps = steps - inter,
                         .inter_steps = inter,
                         .nvlink_per_rank = p->max_per_domain > 1 ? volume : 0,
-                        .copy_per_rank = rooted ? 0 : arch->copy_frac / n,
+                        .copy_per_rank = own_copies(c->kind) / n,
+                        .copy_bytes_per_s = arch->copy_bytes_per_s,
                         .nic_per_nic = d > 1 ? volume / p->nics_per_domain : 0,
                         .n_channels = arch->n_channels};
     orr_collective__price(c, proto, &work, plan);

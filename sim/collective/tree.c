@@ -26,7 +26,7 @@ static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
         .intra_steps = 2 * (ppn - 1),
         .inter_steps = 2 * orr_collective__log2(p->n_domains),
         .nvlink_per_rank = chain,
-        .copy_per_rank = chain * (1 / c->constants->tree_eff_frac - 1),
+        .extra_per_rank = chain * (1 / c->constants->tree_eff_frac - 1),
         .nic_per_nic = orr_collective__tree_nic_volume(p->n_domains) / fmax(p->nics_per_domain, 1e-9),
         .n_channels = c->constants->arch[p->arch].n_channels};
     orr_collective__price(c, proto, &work, plan);

@@ -126,15 +126,21 @@ static double inter_total(const OrrCollCase *c)
     return c->place->nics_per_domain * orr_collective__nic_bytes_per_s(c) / 1e9 * 0.96;
 }
 
-/* Channels of the ring graph, after doubling (search.cc, connect.cc). */
-static double n_channels(const OrrCommPlace *p)
+/* Channels of the ring graph, after doubling (search.cc, connect.cc). On Blackwell the measured
+ * tables show LL128 between LL and Simple in 2.27.5 and 2.28 only: with 8 channels its cap is too
+ * low to be taken, so the graph must have been doubled in those versions. */
+static double n_channels(const OrrCollCase *c)
 {
     static const double intra[N_CAPS] = {12, 24, 24, 16};
+    const OrrCommPlace *p = c->place;
+    uint32_t v = c->force->version;
     if (orr_collective__is_pcie(p))
         return 2;
-    if (p->n_domains == 1)
-        return intra[cap_of(p->arch)];
-    return fmax(2, fmin(32, 2 * p->nics_per_domain));
+    if (p->n_domains > 1)
+        return fmax(2, fmin(32, 2 * p->nics_per_domain));
+    if (cap_of(p->arch) == BLACKWELL && v && (v < 22705 || v >= 22900))
+        return 8;
+    return intra[cap_of(p->arch)];
 }
 
 /* The NVLS graph: a channel per head, each GPU carries its own twice; the fastest entry of
@@ -175,7 +181,7 @@ static double ring_bus(const OrrCollCase *c, const Table *t, OrrProto proto, dou
     if (proto == ORR_PROTO_LL)
         return fmin(total * t->ring_ll_share, t->ll_max[p->n_domains == 1 ? cap : VOLTA][scale]);
     if (proto == ORR_PROTO_LL128)
-        return fmin(total * 0.92, n_channels(p) * t->ring_ll128_max[cap][scale]);
+        return fmin(total * 0.92, n_channels(c) * t->ring_ll128_max[cap][scale]);
     return total;
 }
 
@@ -183,12 +189,12 @@ static double tree_bus(const OrrCollCase *c, const Table *t, OrrProto proto, dou
 {
     const OrrCommPlace *p = c->place;
     int cap = cap_of(p->arch), scale = p->n_domains <= 2 ? (int)p->n_domains - 1 : 2;
-    double bus = fmin(total * 0.92, n_channels(p) * t->tree_max[cap][scale]);
+    double bus = fmin(total * 0.92, n_channels(c) * t->tree_max[cap][scale]);
     if (proto == ORR_PROTO_LL)
         bus = fmin(bus / 3.8, t->ll_max[p->n_domains == 1 ? cap : VOLTA][scale]);
     if (proto == ORR_PROTO_LL128)
         bus = fmin(bus * (p->n_domains == 1 ? 7.0 / 9.0 : 120.0 / 128.0),
-                   n_channels(p) * t->tree_ll128_max[cap][scale]);
+                   n_channels(c) * t->tree_ll128_max[cap][scale]);
     return bus;
 }
 
@@ -278,7 +284,7 @@ double orr_tuner_time_us(const OrrCollCase *c, OrrAlgo algo, OrrProto proto)
     if (algo == ORR_ALGO_TREE && log_size < 23)
         bw *= tree_correction[proto][log_size];
     if (algo == ORR_ALGO_RING && proto == ORR_PROTO_SIMPLE && p->n_domains > 1 &&
-        c->kind == ORR_ALL_REDUCE && c->bytes / (n_channels(p) * p->n_ranks) >= 64)
+        c->kind == ORR_ALL_REDUCE && c->bytes / (n_channels(c) * p->n_ranks) >= 64)
         lat *= cap_of(p->arch) < AMPERE ? 1.9 : t->plateau;
     return lat + c->bytes / (1000 * bw);
 }
