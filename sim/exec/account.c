@@ -1,0 +1,184 @@
+/* Where the time of the compute stream went, and what communication cost: sums of whole nanoseconds,
+ * so that the account of a rank adds up to its step. */
+#include "sim/exec/exec_priv.h"
+
+#include <math.h>
+
+static int64_t overlap(int64_t a0, int64_t a1, int64_t b0, int64_t b1)
+{
+    int64_t begin = MAX(a0, b0), end = MIN(a1, b1);
+    return MAX(end - begin, 0);
+}
+
+/* A wait for members of other stages is the pipeline's. */
+static OrrOwner wait_owner(const OrrExec *x, const OrrEnded *e)
+{
+    if (e->type == ORR_ITEM_P2P)
+        return ORR_OWN_BUBBLE;
+    const OrrColl *c = &x->bound->program->colls[e->what];
+    bool spans_stages = c->group == ORR_GROUP_PP || c->group == ORR_GROUP_EMBEDDING ||
+                        c->group == ORR_GROUP_MODEL || c->group == ORR_GROUP_WORLD;
+    return spans_stages && x->bound->groups[ORR_GROUP_PP].size > 1 ? ORR_OWN_BUBBLE
+                                                                  : ORR_OWN_STRAGGLER;
+}
+
+/* Charges [free, now] to the communication that ended now on stream @q. */
+static void charge_comm(OrrExec *x, uint32_t r, uint32_t q, int64_t free_ns)
+{
+    OrrRank *rank = &x->ranks[r];
+    const OrrEnded *e = &rank->lane[q].ended;
+    OrrItem item = {.type = e->type, .what = e->what};
+    bool takes_sms;
+    uint32_t purpose = orr_exec__purpose(x, &item, &takes_sms);
+    int64_t wait = overlap(free_ns, x->now_ns, e->start_ns, e->arrived_ns);
+    int64_t transfer = overlap(free_ns, x->now_ns, e->arrived_ns, x->now_ns);
+    int64_t before = x->now_ns - free_ns - wait - transfer;
+    rank->owner_ns[wait_owner(x, e)] += wait;
+    rank->owner_ns[ORR_OWN_EXPOSED_FIRST + purpose] += transfer;
+    rank->owner_ns[e->is_issue_bound ? ORR_OWN_HOST : (int)ORR_OWN_EXPOSED_FIRST + (int)purpose] +=
+        before;
+    uint32_t n = x->bound->program->n_colls + x->bound->program->n_p2ps;
+    OrrCommSum *sum =
+        &x->sums[(e->step % ORR_WINDOWS) * n + orr_exec__sum_index(x, e->type, e->what)];
+    sum->exposed_ns += (double)(wait + transfer) * x->bound->weight[r];
+}
+
+/* The compute stream was idle from its last end to @start_ns; the head that starts then knows (in
+ * its predecessor) what it waited for until now. */
+void orr_exec__idle(OrrExec *x, uint32_t r, const OrrItem *item, int64_t start_ns)
+{
+    OrrRank *rank = &x->ranks[r];
+    const OrrLane *l = &rank->lane[ORR_STREAM_COMPUTE];
+    (void)item;
+    int64_t free_ns = l->free_ns, ready = MAX(MIN(x->now_ns, start_ns), free_ns);
+    if (start_ns == free_ns)
+        return;
+    if (ready > free_ns) {
+        uint32_t q = l->pred_stream;
+        bool is_comm = (l->pred == ORR_PRED_WAIT || l->pred == ORR_PRED_HOST_SYNC) &&
+                       q != ORR_STREAM_COMPUTE && rank->lane[q].ended.type != ORR_ITEM_BLOCK;
+        if (is_comm)
+            charge_comm(x, r, q, free_ns);
+        else
+            rank->owner_ns[ORR_OWN_HOST] += ready - free_ns;
+    }
+    rank->owner_ns[ORR_OWN_HOST] += start_ns - ready;
+}
+
+void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
+{
+    const OrrLane *l = &x->ranks[r].lane[s];
+    uint32_t n = x->bound->program->n_colls + x->bound->program->n_p2ps;
+    OrrCommSum *sum =
+        &x->sums[(l->step % ORR_WINDOWS) * n + orr_exec__sum_index(x, item->type, item->what)];
+    double weight = x->bound->weight[r];
+    sum->count += weight;
+    sum->transfer_ns += (double)(x->now_ns - l->arrived_ns) * weight;
+    sum->wait_ns += (double)(l->arrived_ns - l->start_ns) * weight;
+}
+
+static bool is_steady(const OrrExec *x, uint32_t k, int64_t *length)
+{
+    uint32_t n = x->bound->n_ranks;
+    const int64_t *end = x->end_ns + (gsize)k * n;
+    int64_t last = INT64_MIN, before = 0, before2 = 0;
+    for (uint32_t r = 0; r < n; r++)
+        last = MAX(last, end[r]);
+    if (k == 0) {
+        *length = last;
+        return false;
+    }
+    before = before2 = INT64_MIN;
+    for (uint32_t r = 0; r < n; r++)
+        before = MAX(before, end[r - (int64_t)n]);
+    if (k == 1)
+        before2 = 0;
+    for (uint32_t r = 0; k > 1 && r < n; r++)
+        before2 = MAX(before2, end[r - 2 * (int64_t)n]);
+    *length = last - before;
+    if (last - before != before - before2)
+        return false;
+    for (uint32_t r = 0; r < n; r++)
+        if (last - end[r] != before - end[r - (int64_t)n])
+            return false;
+    return true;
+}
+
+/* Rank @r has ended step @step: its account of the step is complete. */
+void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t step)
+{
+    uint32_t n = x->bound->n_ranks;
+    OrrRank *rank = &x->ranks[r];
+    int64_t *window =
+        x->window_ns + ((gsize)(step % ORR_WINDOWS) * n + r) * ORR_N_OWNERS;
+    memcpy(window, rank->owner_ns, sizeof rank->owner_ns);
+    memset(rank->owner_ns, 0, sizeof rank->owner_ns);
+    x->end_ns[(gsize)step * n + r] = x->now_ns;
+    if (--x->to_end[step] > 0)
+        return;
+    int64_t length;
+    x->ended_step = step;
+    x->is_over = is_steady(x, step, &length) || step + 1 == x->max_steps;
+    /* sums of a window that will be used again start from zero */
+    uint32_t m = x->bound->program->n_colls + x->bound->program->n_p2ps;
+    if (!x->is_over)
+        memset(x->sums + (gsize)((step + 2) % ORR_WINDOWS) * m, 0, m * sizeof *x->sums);
+}
+
+static void comm_means(const OrrExec *x, const OrrCommSum *sums, uint32_t n, OrrExecComm *out)
+{
+    double ranks = x->bound->n_real_ranks;
+    for (uint32_t i = 0; i < n; i++) {
+        out[i].count = sums[i].count / ranks;
+        out[i].transfer_ns = llround(sums[i].transfer_ns / ranks);
+        out[i].wait_ns = llround(sums[i].wait_ns / ranks);
+        out[i].exposed_ns = llround(sums[i].exposed_ns / ranks);
+    }
+}
+
+/* Means over real ranks; the integer remainder goes to the largest owner. */
+static void mean_account(const OrrExec *x, const int64_t *windows, OrrExecResult *result)
+{
+    int64_t rest = result->step_time_ns;
+    uint32_t largest = 0;
+    for (uint32_t o = 0; o < ORR_N_OWNERS; o++) {
+        __int128 sum = 0;
+        for (uint32_t r = 0; r < x->bound->n_ranks; r++)
+            sum += (__int128)windows[(gsize)r * ORR_N_OWNERS + o] * x->bound->weight[r];
+        result->account_ns[o] = (int64_t)(sum / x->bound->n_real_ranks);
+        rest -= result->account_ns[o];
+        if (result->account_ns[o] > result->account_ns[largest])
+            largest = o;
+    }
+    result->account_ns[largest] += rest;
+}
+
+void orr_exec__result(OrrExec *x, OrrExecResult *result)
+{
+    uint32_t n = x->bound->n_ranks, k = x->ended_step;
+    const OrrProgram *p = x->bound->program;
+    int64_t length, first;
+    is_steady(x, 0, &first);
+    result->first_step_ns = first;
+    result->is_periodic = is_steady(x, k, &length);
+    int64_t end = INT64_MIN;
+    for (uint32_t r = 0; r < n; r++)
+        end = MAX(end, x->end_ns[(gsize)k * n + r]);
+    /* not periodic: the mean of all steps but the first */
+    result->step_time_ns = result->is_periodic || k == 0 ? length : (end - first) / k;
+    result->step_begin_ns = end - length;
+    result->n_steps = k + 1;
+    const int64_t *windows = x->window_ns + (gsize)(k % ORR_WINDOWS) * n * ORR_N_OWNERS;
+    result->rank_account_ns = g_memdup2(windows, (gsize)n * ORR_N_OWNERS * sizeof *windows);
+    result->rank_end_ns = g_memdup2(x->end_ns + (gsize)k * n, n * sizeof *x->end_ns);
+    mean_account(x, windows, result);
+    result->colls = g_new0(OrrExecComm, p->n_colls + 1);
+    result->p2ps = g_new0(OrrExecComm, p->n_p2ps + 1);
+    /* what follows the optimizer ends in the next step: the step before is complete, and equal */
+    uint32_t whole = result->is_periodic ? k - 1 : k;
+    const OrrCommSum *sums = x->sums + (gsize)(whole % ORR_WINDOWS) * (p->n_colls + p->n_p2ps);
+    comm_means(x, sums, p->n_colls, result->colls);
+    comm_means(x, sums + p->n_colls, p->n_p2ps, result->p2ps);
+    if (x->log)
+        orr_exec__path(x, end - result->step_time_ns, end, k, result->path_ns);
+}

@@ -1,0 +1,145 @@
+/* Blocks: stretches of kernels that meet nobody. Alone, a block is a max-plus map of the stream's and
+ * the host's clock (closed form); while its rate changes it is walked kernel by kernel. Both use
+ * the same integers and give the same nanoseconds. */
+#include "sim/exec/exec_priv.h"
+
+static uint32_t speed_of(const OrrExec *x, uint32_t r)
+{
+    return x->bound->speed ? x->bound->speed[r] : ORR_RATE_ONE;
+}
+
+static const int64_t *kernel_ns(const OrrExec *x, uint32_t r)
+{
+    return x->bound->kernel_ns + (gsize)x->bound->hw[r] * x->bound->program->n_kernels;
+}
+
+static void show_kernel(OrrExec *x, uint32_t r, const OrrBlockKernel *k, int64_t begun, int64_t end)
+{
+    const OrrLane *l = &x->ranks[r].lane[ORR_STREAM_COMPUTE];
+    const OrrCompiledRole *role = &x->compiled->roles[x->bound->role[r]];
+    const OrrCall *call = &role->calls[l->call];
+    OrrSpan span = {.rank = r, .step = l->step, .stream = ORR_STREAM_COMPUTE,
+                    .op_kind = ORR_OP_KERNEL, .pass = call->pass, .what = k->kernel,
+                    .call = l->call, .op = k->op, .chunk = call->chunk,
+                    .micro_batch = call->micro_batch, .group = ORR_NONE, .start_ns = begun,
+                    .arrived_ns = begun, .end_ns = end};
+    orr_exec__show(x, &span);
+}
+
+/* Advances @p to @limit_ns at the rank's present rates. Returns the end of the block if it ends by
+ * then, else INT64_MAX. @is_real: spans are shown. */
+static int64_t walk(OrrExec *x, uint32_t r, OrrProgress *p, int64_t limit_ns, bool is_real)
+{
+    const OrrRank *rank = &x->ranks[r];
+    const OrrBlock *block = &x->compiled->blocks[p->block];
+    const OrrBlockKernel *kernels = x->compiled->kernels + block->first_kernel;
+    const int64_t *ns = kernel_ns(x, r);
+    for (;;) {
+        const OrrBlockKernel *k = &kernels[p->kernel];
+        uint64_t rate = rank->rate[k->is_memory];
+        int64_t end = p->at_ns + (int64_t)((p->left + rate - 1) / rate);
+        if (end > limit_ns) {
+            if (limit_ns > p->at_ns) {
+                p->left -= (uint64_t)(limit_ns - p->at_ns) * rate;
+                p->at_ns = limit_ns;
+            }
+            return INT64_MAX;
+        }
+        p->extra_ns += end - p->begun_ns - ns[k->kernel];
+        if (is_real && rank->is_probed)
+            show_kernel(x, r, k, p->begun_ns, end);
+        if (++p->kernel == block->n_kernels)
+            return end;
+        k = &kernels[p->kernel];
+        p->at_ns = p->begun_ns = MAX(end, p->host_ns + k->issue_ns);
+        p->gap_ns += p->at_ns - end;
+        p->left = (uint64_t)ns[k->kernel] * ORR_RATE_ONE;
+    }
+}
+
+static void schedule_end(OrrExec *x, uint32_t r, uint32_t s, int64_t end_ns)
+{
+    OrrLane *l = &x->ranks[r].lane[s];
+    l->generation = (l->generation + 1) & ORR_GENERATION_MASK;
+    orr_queue_push(&x->queue, end_ns, ORR_EV_BLOCK_END, l->generation, r * ORR_N_STREAMS + s);
+}
+
+void orr_exec__block_start(OrrExec *x, uint32_t r, const OrrItem *item, int64_t start_ns)
+{
+    OrrRank *rank = &x->ranks[r];
+    const OrrBlockTime *t =
+        &x->compiled->times[(gsize)x->bound->hw[r] * x->compiled->n_blocks + item->what];
+    int64_t host = orr_exec__host_at(x, r, item->stream);
+    if (item->stream != ORR_STREAM_COMPUTE) {
+        schedule_end(x, r, item->stream, MAX(start_ns + t->work_ns, host + t->host_ns));
+        return;
+    }
+    const OrrBlock *block = &x->compiled->blocks[item->what];
+    uint32_t first = x->compiled->kernels[block->first_kernel].kernel;
+    OrrProgress *p = &rank->progress;
+    *p = (OrrProgress){.block = item->what, .host_ns = host, .at_ns = start_ns,
+                       .begun_ns = start_ns,
+                       .left = (uint64_t)kernel_ns(x, r)[first] * ORR_RATE_ONE};
+    if (rank->rate[0] == ORR_RATE_ONE && rank->rate[1] == ORR_RATE_ONE) {
+        schedule_end(x, r, ORR_STREAM_COMPUTE, MAX(start_ns + t->work_ns, host + t->host_ns));
+        return;
+    }
+    p->is_walked = true;
+    OrrProgress ahead = *p;
+    schedule_end(x, r, ORR_STREAM_COMPUTE, walk(x, r, &ahead, INT64_MAX - 1, false));
+}
+
+void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
+{
+    if (s != ORR_STREAM_COMPUTE)
+        return;
+    OrrRank *rank = &x->ranks[r];
+    OrrProgress *p = &rank->progress;
+    const OrrBlockTime *t =
+        &x->compiled->times[(gsize)x->bound->hw[r] * x->compiled->n_blocks + item->what];
+    int64_t start = rank->lane[s].start_ns;
+    if (p->is_walked || rank->is_probed) {
+        if (p->kernel < x->compiled->blocks[p->block].n_kernels) {
+            int64_t end = walk(x, r, p, x->now_ns, true);
+            g_assert(end == x->now_ns);
+        }
+    } else {
+        p->gap_ns = x->now_ns - start - t->work_ns;
+    }
+    for (uint32_t i = 0; i < t->n_shares; i++) {
+        const OrrShare *share = &x->compiled->shares[t->first_share + i];
+        rank->owner_ns[share->kind] += share->ns;
+    }
+    rank->owner_ns[ORR_OWN_HOST] += p->gap_ns;
+    rank->owner_ns[ORR_OWN_INTERFERENCE] += p->extra_ns;
+}
+
+/* A communication kernel becomes resident (or leaves): kernels of the rank change their rate. */
+void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t purpose, int change)
+{
+    OrrRank *rank = &x->ranks[r];
+    rank->resident[purpose] += change;
+    uint32_t rate[2] = {ORR_RATE_ONE, ORR_RATE_ONE};
+    for (uint32_t k = 0; k < ORR_N_COMM_KINDS; k++)
+        for (int c = 0; c < 2; c++)
+            if (rank->resident[k] > 0 && x->bound->rate[c][k] < rate[c])
+                rate[c] = x->bound->rate[c][k];
+    for (int c = 0; c < 2; c++)
+        rate[c] = MAX((uint32_t)(((uint64_t)rate[c] * speed_of(x, r)) >> 16), 1u);
+    if (rate[0] == rank->rate[0] && rate[1] == rank->rate[1])
+        return;
+    OrrLane *l = &rank->lane[ORR_STREAM_COMPUTE];
+    bool is_running = l->state == ORR_LANE_RUNNING &&
+                      rank->progress.kernel < x->compiled->blocks[rank->progress.block].n_kernels;
+    if (is_running) {
+        rank->progress.is_walked = true;
+        /* a block that ends at this very instant keeps its event */
+        is_running = walk(x, r, &rank->progress, x->now_ns, true) == INT64_MAX;
+    }
+    rank->rate[0] = rate[0];
+    rank->rate[1] = rate[1];
+    if (is_running) {
+        OrrProgress ahead = rank->progress;
+        schedule_end(x, r, ORR_STREAM_COMPUTE, walk(x, r, &ahead, INT64_MAX - 1, false));
+    }
+}

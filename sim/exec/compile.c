@@ -1,0 +1,305 @@
+/* Compilation of segments into items and blocks.
+ *
+ * A kernel starts a new block where it waits for another stream (or is waited at by a call wait),
+ * where a host synchronisation lies before it, or where the operation before it on the stream is
+ * one that somebody waits for. Cost: linear in operations and calls. */
+#include "sim/exec/compile.h"
+
+#include <glib.h>
+#include <string.h>
+
+typedef struct {
+    OrrCompiled *c;
+    const OrrProgram *p;
+    GArray *items, *waits, *blocks, *kernels, *shares;
+    uint8_t *cut_before, *cut_after; /* [n_ops] */
+    uint32_t *item_of;               /* [n_ops] item within its segment's stream */
+} Compiler;
+
+static bool is_memory_bound(const OrrKernel *k)
+{
+    return !(k->kind == ORR_K_GEMM || k->kind == ORR_K_GROUPED_GEMM || k->kind == ORR_K_ATTENTION ||
+             k->kind == ORR_K_BATCHED_GEMM);
+}
+
+static void mark_cuts(Compiler *k)
+{
+    const OrrProgram *p = k->p;
+    for (uint32_t s = 0; s < p->n_segments; s++) {
+        const OrrSegment *seg = &p->segments[s];
+        for (uint32_t i = 0; i < seg->n_ops; i++) {
+            const OrrOp *op = &p->ops[seg->first_op + i];
+            if (op->n_waits > 0)
+                k->cut_before[seg->first_op + i] = 1;
+            for (uint32_t w = 0; w < op->n_waits; w++)
+                k->cut_after[seg->first_op + op->wait[w]] = 1;
+            if (op->flags & ORR_OP_STEP_END)
+                k->cut_after[seg->first_op + i] = 1;
+        }
+    }
+    for (uint32_t r = 0; r < p->n_roles; r++) {
+        const OrrCall *calls = p->calls + p->roles[r].first_call;
+        for (uint32_t i = 0; i < p->roles[r].n_calls; i++) {
+            const OrrSegment *seg = &p->segments[calls[i].segment];
+            for (uint32_t w = 0; w < calls[i].n_waits; w++) {
+                const OrrCallWait *wait = &p->call_waits[calls[i].first_wait + w];
+                const OrrSegment *src = &p->segments[calls[wait->src_call].segment];
+                uint32_t src_op = wait->src_op == UINT32_MAX ? src->n_ops - 1 : wait->src_op;
+                k->cut_before[seg->first_op + wait->op] = 1;
+                k->cut_after[src->first_op + src_op] = 1;
+            }
+        }
+    }
+}
+
+typedef struct {
+    int64_t host_ns;
+    uint32_t n_syncs;
+    int open_block; /* index of item that may still grow, or -1 */
+} StreamState;
+
+static void add_waits(Compiler *k, OrrItem *item, const OrrOp *op, const OrrSegment *seg)
+{
+    item->first_wait = k->waits->len;
+    for (uint32_t w = 0; w < op->n_waits; w++) {
+        uint32_t src = seg->first_op + op->wait[w];
+        const OrrOp *src_op = &k->p->ops[src];
+        if (src_op->stream == op->stream && op->kind != ORR_OP_HOST)
+            continue;
+        OrrItemWait wait = {src_op->stream, k->item_of[src] + 1};
+        g_array_append_val(k->waits, wait);
+    }
+    item->n_waits = k->waits->len - item->first_wait;
+}
+
+static uint32_t add_kernel(Compiler *k, uint32_t op_index, int64_t issue_ns)
+{
+    uint32_t what = k->p->ops[op_index].what;
+    OrrBlockKernel bk = {op_index, what, is_memory_bound(&k->p->kernels[what]), issue_ns};
+    g_array_append_val(k->kernels, bk);
+    return k->kernels->len - 1;
+}
+
+/* Items of one stream of a segment; host times are those of the whole segment. */
+static void compile_stream(Compiler *k, uint32_t s, uint32_t stream, const int64_t *issue,
+                           const uint32_t *syncs)
+{
+    const OrrSegment *seg = &k->p->segments[s];
+    OrrCompiledSegment *cs = &k->c->segments[s];
+    bool is_open = false;
+    cs->first_item[stream] = k->items->len;
+    for (uint32_t i = 0; i < seg->n_ops; i++) {
+        uint32_t index = seg->first_op + i;
+        const OrrOp *op = &k->p->ops[index];
+        if (op->stream != stream || (op->kind == ORR_OP_HOST && op->n_waits == 0))
+            continue;
+        OrrItem *last = is_open ? &g_array_index(k->items, OrrItem, k->items->len - 1) : NULL;
+        if (op->kind == ORR_OP_KERNEL && last && !k->cut_before[index] &&
+            last->n_syncs_before == syncs[i]) {
+            add_kernel(k, index, issue[i]);
+            g_array_index(k->blocks, OrrBlock, last->what).n_kernels++;
+            last->is_step_end |= op->flags & ORR_OP_STEP_END;
+        } else {
+            OrrItem item = {.stream = stream, .what = op->what, .op = index, .issue_ns = issue[i],
+                            .is_step_end = op->flags & ORR_OP_STEP_END,
+                            .n_syncs_before = syncs[i]};
+            item.type = op->kind == ORR_OP_COLL  ? ORR_ITEM_COLL
+                        : op->kind == ORR_OP_P2P ? ORR_ITEM_P2P
+                        : op->kind == ORR_OP_HOST ? ORR_ITEM_SYNC : ORR_ITEM_BLOCK;
+            if (item.type == ORR_ITEM_BLOCK) {
+                OrrBlock block = {add_kernel(k, index, issue[i]), 1};
+                item.what = k->blocks->len;
+                g_array_append_val(k->blocks, block);
+            }
+            add_waits(k, &item, op, seg);
+            g_array_append_val(k->items, item);
+        }
+        k->item_of[index] = k->items->len - 1 - cs->first_item[stream];
+        is_open = op->kind == ORR_OP_KERNEL && !k->cut_after[index];
+    }
+    cs->n_items[stream] = k->items->len - cs->first_item[stream];
+}
+
+static int64_t host_cost(const OrrBound *b, const OrrOp *op)
+{
+    switch ((OrrOpKind)op->kind) {
+    case ORR_OP_KERNEL:
+        return (int64_t)b->host_launch_ns * b->program->kernels[op->what].launches;
+    case ORR_OP_COLL:
+    case ORR_OP_P2P:
+        return b->host_comm_ns;
+    case ORR_OP_HOST:
+        return op->what;
+    case ORR_N_OP_KINDS:
+        break;
+    }
+    return 0;
+}
+
+static void compile_segments(Compiler *k)
+{
+    g_autoptr(GArray) issue = g_array_new(FALSE, FALSE, sizeof(int64_t));
+    g_autoptr(GArray) syncs = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    for (uint32_t s = 0; s < k->p->n_segments; s++) {
+        const OrrSegment *seg = &k->p->segments[s];
+        int64_t host = 0;
+        uint32_t n_syncs = 0;
+        g_array_set_size(issue, seg->n_ops);
+        g_array_set_size(syncs, seg->n_ops);
+        for (uint32_t i = 0; i < seg->n_ops; i++) {
+            const OrrOp *op = &k->p->ops[seg->first_op + i];
+            host += host_cost(k->c->bound, op);
+            g_array_index(issue, int64_t, i) = host;
+            g_array_index(syncs, uint32_t, i) = n_syncs;
+            n_syncs += op->kind == ORR_OP_HOST && op->n_waits > 0;
+        }
+        k->c->segments[s].host_ns = host;
+        k->c->segments[s].n_syncs = n_syncs;
+        /* The host's items wait for those of all streams, so its stream comes last; waits between
+         * other streams point backwards in host order, hence a first pass that numbers items. */
+        for (int pass = 0; pass < 2; pass++) {
+            uint32_t items = k->items->len, waits = k->waits->len, blocks = k->blocks->len,
+                     kernels = k->kernels->len;
+            for (uint32_t stream = 0; stream < ORR_N_STREAMS; stream++)
+                compile_stream(k, s, stream, (int64_t *)issue->data, (uint32_t *)syncs->data);
+            if (pass == 0) {
+                g_array_set_size(k->items, items);
+                g_array_set_size(k->waits, waits);
+                g_array_set_size(k->blocks, blocks);
+                g_array_set_size(k->kernels, kernels);
+            }
+        }
+    }
+}
+
+static void compile_block_times(Compiler *k)
+{
+    const OrrBound *b = k->c->bound;
+    k->c->times = g_new0(OrrBlockTime, (gsize)b->n_hw * k->blocks->len + 1);
+    for (uint32_t hw = 0; hw < b->n_hw; hw++) {
+        const int64_t *ns = b->kernel_ns + (gsize)hw * b->program->n_kernels;
+        for (uint32_t i = 0; i < k->blocks->len; i++) {
+            const OrrBlock *block = &g_array_index(k->blocks, OrrBlock, i);
+            OrrBlockTime *time = &k->c->times[(gsize)hw * k->blocks->len + i];
+            int64_t by_kind[ORR_N_KERNEL_KINDS] = {0};
+            for (uint32_t j = block->n_kernels; j-- > 0;) {
+                const OrrBlockKernel *bk =
+                    &g_array_index(k->kernels, OrrBlockKernel, block->first_kernel + j);
+                time->work_ns += ns[bk->kernel];
+                time->host_ns = MAX(time->host_ns, bk->issue_ns + time->work_ns);
+                by_kind[b->program->kernels[bk->kernel].kind] += ns[bk->kernel];
+            }
+            time->first_share = k->shares->len;
+            for (int kind = 0; kind < ORR_N_KERNEL_KINDS; kind++) {
+                OrrShare share = {kind, by_kind[kind]};
+                if (by_kind[kind] > 0)
+                    g_array_append_val(k->shares, share);
+            }
+            time->n_shares = k->shares->len - time->first_share;
+        }
+    }
+}
+
+static void compile_cross(Compiler *k, const OrrCall *call, const OrrCall *calls,
+                          const OrrCompiledRole *role, GArray *cross)
+{
+    const OrrProgram *p = k->p;
+    const OrrSegment *seg = &p->segments[call->segment];
+    for (uint32_t w = 0; w < call->n_waits; w++) {
+        const OrrCallWait *wait = &p->call_waits[call->first_wait + w];
+        const OrrSegment *src = &p->segments[calls[wait->src_call].segment];
+        uint32_t src_op = src->first_op + (wait->src_op == UINT32_MAX ? src->n_ops - 1 : wait->src_op);
+        uint32_t op = seg->first_op + wait->op;
+        uint8_t src_stream = p->ops[src_op].stream;
+        OrrCrossWait x = {.stream = p->ops[op].stream, .src_stream = src_stream,
+                          .item = k->item_of[op], .steps_back = wait->steps_back,
+                          .src_count = role->base[src_stream][wait->src_call] +
+                                       k->item_of[src_op] + 1};
+        g_array_append_val(cross, x);
+    }
+}
+
+static void compile_role(Compiler *k, uint32_t r)
+{
+    const OrrProgram *p = k->p;
+    OrrCompiledRole *role = &k->c->roles[r];
+    uint32_t n = role->n_calls = p->roles[r].n_calls;
+    role->calls = p->calls + p->roles[r].first_call;
+    role->host_at = g_new0(int64_t, n + 1);
+    role->syncs_before = g_new0(uint32_t, n + 1);
+    role->first_cross = g_new0(uint32_t, n + 1);
+    for (int s = 0; s < ORR_N_STREAMS; s++)
+        role->base[s] = g_new0(uint32_t, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const OrrCompiledSegment *cs = &k->c->segments[role->calls[i].segment];
+        role->host_at[i + 1] = role->host_at[i] + cs->host_ns;
+        role->syncs_before[i + 1] = role->syncs_before[i] + cs->n_syncs;
+        for (int s = 0; s < ORR_N_STREAMS; s++)
+            role->base[s][i + 1] = role->base[s][i] + cs->n_items[s];
+        role->n_ops += p->segments[role->calls[i].segment].n_ops;
+        role->n_blocks += cs->n_items[ORR_STREAM_COMPUTE];
+    }
+    GArray *cross = g_array_new(FALSE, FALSE, sizeof(OrrCrossWait));
+    for (uint32_t i = 0; i < n; i++) {
+        role->first_cross[i] = cross->len;
+        compile_cross(k, &role->calls[i], role->calls, role, cross);
+    }
+    role->first_cross[n] = cross->len;
+    role->cross = (OrrCrossWait *)g_array_free(cross, FALSE);
+}
+
+OrrCompiled *orr_compile(const OrrBound *bound)
+{
+    const OrrProgram *p = bound->program;
+    OrrCompiled *c = g_new0(OrrCompiled, 1);
+    Compiler k = {.c = c, .p = p};
+    c->bound = bound;
+    c->segments = g_new0(OrrCompiledSegment, p->n_segments + 1);
+    c->roles = g_new0(OrrCompiledRole, p->n_roles + 1);
+    k.items = g_array_new(FALSE, TRUE, sizeof(OrrItem));
+    k.waits = g_array_new(FALSE, TRUE, sizeof(OrrItemWait));
+    k.blocks = g_array_new(FALSE, TRUE, sizeof(OrrBlock));
+    k.kernels = g_array_new(FALSE, TRUE, sizeof(OrrBlockKernel));
+    k.shares = g_array_new(FALSE, TRUE, sizeof(OrrShare));
+    k.cut_before = g_new0(uint8_t, p->n_ops + 1);
+    k.cut_after = g_new0(uint8_t, p->n_ops + 1);
+    k.item_of = g_new0(uint32_t, p->n_ops + 1);
+    mark_cuts(&k);
+    compile_segments(&k);
+    compile_block_times(&k);
+    for (uint32_t r = 0; r < p->n_roles; r++)
+        compile_role(&k, r);
+    c->n_blocks = k.blocks->len;
+    c->items = (OrrItem *)g_array_free(k.items, FALSE);
+    c->waits = (OrrItemWait *)g_array_free(k.waits, FALSE);
+    c->blocks = (OrrBlock *)g_array_free(k.blocks, FALSE);
+    c->kernels = (OrrBlockKernel *)g_array_free(k.kernels, FALSE);
+    c->shares = (OrrShare *)g_array_free(k.shares, FALSE);
+    g_free(k.cut_before);
+    g_free(k.cut_after);
+    g_free(k.item_of);
+    return c;
+}
+
+void orr_compiled_free(OrrCompiled *c)
+{
+    if (!c)
+        return;
+    for (uint32_t r = 0; r < c->bound->program->n_roles; r++) {
+        g_free(c->roles[r].host_at);
+        g_free(c->roles[r].syncs_before);
+        g_free(c->roles[r].first_cross);
+        g_free(c->roles[r].cross);
+        for (int s = 0; s < ORR_N_STREAMS; s++)
+            g_free(c->roles[r].base[s]);
+    }
+    g_free(c->roles);
+    g_free(c->segments);
+    g_free(c->items);
+    g_free(c->waits);
+    g_free(c->blocks);
+    g_free(c->kernels);
+    g_free(c->times);
+    g_free(c->shares);
+    g_free(c);
+}

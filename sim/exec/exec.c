@@ -1,0 +1,227 @@
+/* The event loop: take all events of one instant, then settle the links once. */
+#include "sim/exec/exec.h"
+
+#include "sim/exec/exec_priv.h"
+
+#define DEFAULT_STEPS 8
+
+void orr_exec__show(const OrrExec *x, const OrrSpan *span)
+{
+    const OrrExecOptions *o = x->options;
+    if (span->end_ns <= o->probe_begin_ns || span->start_ns >= o->probe_end_ns)
+        return;
+    OrrSpan cut = *span;
+    cut.start_ns = MAX(cut.start_ns, o->probe_begin_ns) - o->probe_begin_ns;
+    cut.end_ns = MIN(cut.end_ns, o->probe_end_ns) - o->probe_begin_ns;
+    cut.arrived_ns = CLAMP(cut.arrived_ns - o->probe_begin_ns, cut.start_ns, cut.end_ns);
+    o->probe->span(o->probe->data, &cut);
+}
+
+static void log_new(OrrExec *x)
+{
+    const OrrBound *b = x->bound;
+    x->lane_items = g_new0(uint32_t, b->program->n_roles * ORR_N_STREAMS);
+    for (uint32_t r = 0; r < b->program->n_roles; r++)
+        for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+            x->lane_items[r * ORR_N_STREAMS + s] =
+                x->compiled->roles[r].base[s][x->compiled->roles[r].n_calls];
+    if (!x->options->has_path)
+        return;
+    uint64_t n = 0;
+    x->log_first = g_new0(uint64_t, (gsize)b->n_ranks * ORR_N_STREAMS);
+    for (uint32_t r = 0; r < b->n_ranks; r++)
+        for (uint32_t s = 0; s < ORR_N_STREAMS; s++) {
+            x->log_first[(gsize)r * ORR_N_STREAMS + s] = n;
+            n += (uint64_t)x->lane_items[b->role[r] * ORR_N_STREAMS + s] * ORR_LOG_STEPS;
+        }
+    x->log = g_new0(OrrLogged, n + 1);
+}
+
+static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *options)
+{
+    x->bound = bound;
+    x->options = options;
+    x->max_steps = options->max_steps ? options->max_steps : DEFAULT_STEPS;
+    x->compiled = orr_compile(bound);
+    orr_queue_init(&x->queue);
+    orr_exec__places_new(x);
+    if (bound->n_links > 0)
+        x->fluid = orr_fluid_new(bound->capacity, bound->n_links);
+    uint32_t n_comms = bound->program->n_colls + bound->program->n_p2ps;
+    x->ranks = g_new0(OrrRank, bound->n_ranks);
+    x->end_ns = g_new0(int64_t, (gsize)x->max_steps * bound->n_ranks);
+    x->window_ns = g_new0(int64_t, (gsize)ORR_WINDOWS * bound->n_ranks * ORR_N_OWNERS);
+    x->to_end = g_new(uint32_t, x->max_steps);
+    x->sums = g_new0(OrrCommSum, (gsize)ORR_WINDOWS * (n_comms + 1));
+    x->ended_step = ORR_NONE;
+    for (uint32_t k = 0; k < x->max_steps; k++)
+        x->to_end[k] = bound->n_ranks;
+    for (uint32_t r = 0; r < bound->n_ranks; r++) {
+        uint32_t speed = bound->speed ? bound->speed[r] : ORR_RATE_ONE;
+        x->ranks[r].rate[0] = x->ranks[r].rate[1] = speed;
+        x->ranks[r].is_probed = options->probe && options->is_probed && options->is_probed[r];
+    }
+    log_new(x);
+}
+
+static void exec_clear(OrrExec *x)
+{
+    orr_compiled_free(x->compiled);
+    orr_queue_clear(&x->queue);
+    if (x->fluid)
+        orr_fluid_free(x->fluid);
+    g_free(x->ranks);
+    g_free(x->places);
+    g_free(x->end_ns);
+    g_free(x->window_ns);
+    g_free(x->to_end);
+    g_free(x->sums);
+    g_free(x->log);
+    g_free(x->log_first);
+    g_free(x->lane_items);
+    g_free(x->mismatch);
+}
+
+/* Heads of all lanes at the first item of the first call that has one. */
+static void start_all(OrrExec *x)
+{
+    for (uint32_t r = 0; r < x->bound->n_ranks; r++) {
+        const OrrCompiledRole *role = &x->compiled->roles[x->bound->role[r]];
+        for (uint32_t s = 0; s < ORR_N_STREAMS; s++) {
+            OrrLane *l = &x->ranks[r].lane[s];
+            if (role->base[s][role->n_calls] == 0) {
+                l->state = ORR_LANE_DONE;
+                continue;
+            }
+            while (role->base[s][l->call + 1] == 0)
+                l->call++;
+        }
+    }
+    for (uint32_t r = 0; r < x->bound->n_ranks; r++)
+        for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+            orr_exec__try_start(x, r, s);
+}
+
+static void handle(OrrExec *x, const OrrEvent *e)
+{
+    uint32_t r = e->id / ORR_N_STREAMS, s = e->id % ORR_N_STREAMS;
+    switch (orr_event_class(e)) {
+    case ORR_EV_BLOCK_END:
+        if (orr_event_generation(e) == x->ranks[r].lane[s].generation)
+            orr_exec__complete(x, r, s);
+        break;
+    case ORR_EV_COMM_END:
+        if (orr_event_generation(e) == x->places[e->id].generation)
+            orr_exec__comm_end(x, e->id);
+        break;
+    case ORR_EV_LANE_END:
+        orr_exec__complete(x, r, s);
+        break;
+    case ORR_EV_FLOW_START:
+        orr_exec__flow_start(x, e->id);
+        break;
+    case ORR_EV_LAUNCH:
+        orr_exec__launch(x, r, s);
+        break;
+    }
+}
+
+static void settle(OrrExec *x)
+{
+    if (!x->is_fluid_dirty)
+        return;
+    x->is_fluid_dirty = false;
+    orr_fluid_settle(x->fluid, x->now_ns, orr_exec__retime, x);
+    if (x->options->self_check) {
+        g_autofree char *flaw = orr_fluid_flaw(x->fluid);
+        if (flaw)
+            g_error("self-check at %" G_GINT64_FORMAT " ns: %s", x->now_ns, flaw);
+    }
+}
+
+static void loop(OrrExec *x)
+{
+    while (!x->is_over && !x->mismatch) {
+        if (x->queue.n == 0) {
+            settle(x);
+            if (x->queue.n == 0)
+                return;
+        }
+        if (x->queue.heap[0].time_ns > x->now_ns) {
+            settle(x);
+            x->now_ns = x->queue.heap[0].time_ns;
+        }
+        OrrEvent e = orr_queue_pop(&x->queue);
+        x->n_events++;
+        handle(x, &e);
+    }
+}
+
+/* Who waits for what, for the first few ranks. */
+static void stuck(const OrrExec *x, GError **error)
+{
+    g_autoptr(GString) text = g_string_new("execution stopped: ranks wait for each other for ever");
+    uint32_t shown = 0;
+    for (uint32_t r = 0; r < x->bound->n_ranks && shown < 8; r++) {
+        const OrrCompiledRole *role = &x->compiled->roles[x->bound->role[r]];
+        for (uint32_t s = 1; s < ORR_N_STREAMS; s++) {
+            const OrrLane *l = &x->ranks[r].lane[s];
+            if (l->state == ORR_LANE_DONE || shown >= 8)
+                continue;
+            const OrrCall *call = &role->calls[l->call];
+            g_string_append_printf(
+                text, "\n  rank %u, stream %s: step %u, call %u (%s), %s", r, orr_stream_name(s),
+                l->step, l->call, x->bound->program->segments[call->segment].label,
+                l->state == ORR_LANE_RUNNING ? "waits for its partners" : "waits for other streams");
+            shown++;
+        }
+    }
+    orr_fail_input(error, "%s", text->str);
+}
+
+static void count(const OrrExec *x, OrrExecResult *result)
+{
+    for (uint32_t r = 0; r < x->bound->n_ranks; r++) {
+        const OrrCompiledRole *role = &x->compiled->roles[x->bound->role[r]];
+        result->n_operations += role->n_ops * result->n_steps;
+        result->n_blocks += role->n_blocks * result->n_steps;
+    }
+    result->n_events = x->n_events;
+    OrrFluidStats stats = {0};
+    if (x->fluid)
+        orr_fluid_stats(x->fluid, &stats);
+    result->n_solves = stats.solves;
+    result->n_headroom = stats.headroom;
+}
+
+OrrExecResult *orr_exec_run(const OrrBound *bound, const OrrExecOptions *options, GError **error)
+{
+    OrrExec *x = g_new0(OrrExec, 1);
+    OrrExecResult *result = NULL;
+    exec_init(x, bound, options);
+    start_all(x);
+    loop(x);
+    if (x->mismatch)
+        orr_fail_input(error, "%s", x->mismatch);
+    else if (!x->is_over)
+        stuck(x, error);
+    else {
+        result = g_new0(OrrExecResult, 1);
+        orr_exec__result(x, result);
+        count(x, result);
+    }
+    exec_clear(x);
+    g_free(x);
+    return result;
+}
+
+void orr_exec_result_free(OrrExecResult *result)
+{
+    if (!result)
+        return;
+    g_free(result->rank_account_ns);
+    g_free(result->rank_end_ns);
+    g_free(result->colls);
+    g_free(result->p2ps);
+    g_free(result);
+}

@@ -1,0 +1,50 @@
+/* Runs a bound program on a clock: streams, rendezvous, blocks, fluid links, accounts.
+ *
+ * Steps are simulated until two successive ones agree in length and relative state (2 to
+ * `max_steps`); the last is the one that is reported. Ring skew is ignored: a collective ends on
+ * all members together. */
+#ifndef ORR_EXEC_EXEC_H
+#define ORR_EXEC_EXEC_H
+
+#include "sim/bound/bound.h"
+#include "sim/core/probe.h"
+
+typedef struct {
+    uint32_t max_steps;   /* 0: 8 */
+    bool self_check;      /* assert conservation, bounds and accounts while running */
+    bool has_path;        /* log what the critical path needs */
+    /* Spans that overlap [probe_begin_ns, probe_end_ns), cut to it and counted from its begin, of
+     * the ranks (of the bound program) whose is_probed is set. */
+    const OrrProbe *probe;
+    int64_t probe_begin_ns, probe_end_ns;
+    const uint8_t *is_probed;
+} OrrExecOptions;
+
+/* Mean per real rank over the reported step. */
+typedef struct {
+    double count;         /* calls */
+    int64_t transfer_ns;  /* last arrival to end */
+    int64_t wait_ns;      /* own launch to last arrival */
+    int64_t exposed_ns;   /* part of either with the compute stream idle for it */
+} OrrExecComm;
+
+typedef struct {
+    int64_t step_time_ns, first_step_ns;
+    int64_t step_begin_ns;       /* end of the step before the reported one, on its last rank */
+    uint32_t n_steps;            /* simulated */
+    bool is_periodic;
+    int64_t account_ns[ORR_N_OWNERS]; /* mean over ranks; adds up to step_time_ns */
+    int64_t path_ns[ORR_N_OWNERS];    /* adds up to step_time_ns; all 0 without has_path */
+    int64_t *rank_account_ns;    /* [n_ranks * ORR_N_OWNERS] */
+    int64_t *rank_end_ns;        /* [n_ranks] end of the reported step */
+    OrrExecComm *colls, *p2ps;   /* by descriptor of the program */
+    uint64_t n_operations, n_blocks, n_events; /* of all simulated steps, over executed ranks */
+    uint64_t n_solves, n_headroom;
+} OrrExecResult;
+
+/* NULL with @error (ORR_ERROR_INPUT) if ranks wait for each other for ever: says who for what. */
+OrrExecResult *orr_exec_run(const OrrBound *bound, const OrrExecOptions *options, GError **error);
+void orr_exec_result_free(OrrExecResult *result);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrExecResult, orr_exec_result_free)
+
+#endif

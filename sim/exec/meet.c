@@ -1,0 +1,257 @@
+/* Communication: meetings of the members of a collective and of the two ends of a send, their
+ * latency and transfer. */
+#include "sim/exec/exec_priv.h"
+
+static const OrrProgram *program(const OrrExec *x)
+{
+    return x->bound->program;
+}
+
+uint32_t orr_exec__purpose(const OrrExec *x, const OrrItem *item, bool *takes_sms)
+{
+    if (item->type == ORR_ITEM_COLL) {
+        const OrrColl *c = &program(x)->colls[item->what];
+        *takes_sms = !c->on_copy_engine;
+        return c->purpose;
+    }
+    *takes_sms = true;
+    return program(x)->parts[program(x)->p2ps[item->what].first_part].purpose;
+}
+
+static void places_of_group(OrrExec *x, uint32_t kind, GArray *places)
+{
+    const OrrBoundGroup *g = &x->bound->groups[kind];
+    bool has_coll[256] = {false}, has_pair[256] = {false};
+    for (uint32_t i = 0; i < program(x)->n_colls; i++)
+        if (program(x)->colls[i].group == kind)
+            has_coll[program(x)->colls[i].comm] = true;
+    for (uint32_t i = 0; i < program(x)->n_parts; i++)
+        if (program(x)->parts[i].group == kind)
+            has_pair[program(x)->parts[i].comm] = true;
+    for (uint32_t comm = 0; comm < 256; comm++) {
+        x->coll_place[kind][comm] = has_coll[comm] ? places->len : ORR_NONE;
+        for (uint32_t i = 0; has_coll[comm] && i < g->n_groups; i++) {
+            OrrPlace place = {.group = kind, .index = i};
+            orr_meeting_init(&place.meeting, g->first_member[i + 1] - g->first_member[i]);
+            g_array_append_val(places, place);
+        }
+        x->pair_place[kind][comm] = has_pair[comm] ? places->len : ORR_NONE;
+        for (uint32_t i = 0; has_pair[comm] && i < g->n_groups * g->n_pairs; i++) {
+            OrrPlace place = {.group = kind, .index = i, .is_pair = 1};
+            g_array_append_val(places, place);
+        }
+    }
+}
+
+void orr_exec__places_new(OrrExec *x)
+{
+    GArray *places = g_array_new(FALSE, TRUE, sizeof(OrrPlace));
+    for (uint32_t kind = 0; kind < ORR_N_GROUPS; kind++)
+        places_of_group(x, kind, places);
+    x->n_places = places->len;
+    x->places = (OrrPlace *)g_array_free(places, FALSE);
+}
+
+static const OrrPlan *plan_of(const OrrExec *x, const OrrPlace *place)
+{
+    const OrrBoundGroup *g = &x->bound->groups[place->group];
+    if (place->is_pair)
+        return &g->pair_plans[(gsize)g->pair_class[place->index] * program(x)->n_parts +
+                              place->what];
+    return &g->plans[(gsize)g->class_of[place->index] * program(x)->n_colls + place->what];
+}
+
+static const OrrUse *uses_of(const OrrExec *x, const OrrPlace *place, const OrrPlan *plan,
+                             uint32_t *n)
+{
+    const OrrBoundGroup *g = &x->bound->groups[place->group];
+    const OrrLoads *l = place->is_pair ? &g->pair_loads : &g->loads;
+    if (l->n_loads == 0) {
+        *n = 0;
+        return NULL;
+    }
+    gsize v = (gsize)place->index * l->n_loads + (place->is_pair ? 0 : plan->load);
+    *n = l->first[v + 1] - l->first[v];
+    return l->uses + l->first[v];
+}
+
+static void push_end(OrrExec *x, uint32_t id, int64_t end_ns)
+{
+    OrrPlace *place = &x->places[id];
+    place->generation = (place->generation + 1) & ORR_GENERATION_MASK;
+    orr_queue_push(&x->queue, end_ns, ORR_EV_COMM_END, place->generation, id);
+}
+
+/* All have arrived: latency, then transfer. Alone on its links it needs no fluid. */
+static void begin_transfer(OrrExec *x, uint32_t id)
+{
+    OrrPlace *place = &x->places[id];
+    const OrrPlan *plan = plan_of(x, place);
+    uint32_t n_uses;
+    uses_of(x, place, plan, &n_uses);
+    place->arrived_ns = x->now_ns;
+    if (n_uses > 0 && plan->work_bytes > 0) {
+        orr_queue_push(&x->queue, x->now_ns + plan->latency_ns, ORR_EV_FLOW_START, 0, id);
+        return;
+    }
+    unsigned __int128 work = (unsigned __int128)plan->work_bytes * 1000000000u;
+    int64_t transfer = plan->work_bytes == 0
+                           ? 0
+                           : (int64_t)((work + plan->cap_bytes_per_s - 1) / plan->cap_bytes_per_s);
+    push_end(x, id, x->now_ns + MAX(plan->latency_ns + transfer, 1));
+}
+
+void orr_exec__flow_start(OrrExec *x, uint32_t id)
+{
+    OrrPlace *place = &x->places[id];
+    const OrrPlan *plan = plan_of(x, place);
+    OrrFlow flow = {.weight = plan->weight, .cap_bytes_per_s = plan->cap_bytes_per_s,
+                    .bytes = plan->work_bytes, .owner = id};
+    flow.uses = uses_of(x, place, plan, &flow.n_uses);
+    place->flow = orr_fluid_start(x->fluid, x->now_ns, &flow);
+    place->is_flowing = 1;
+    x->is_fluid_dirty = true;
+}
+
+void orr_exec__retime(void *data, uint32_t activity, uint32_t owner, int64_t end_ns)
+{
+    OrrExec *x = data;
+    (void)activity;
+    push_end(x, owner, end_ns);
+}
+
+/* A part of a batch of sends and receives has ended for rank @r; @peer arrived last if it did. */
+static void part_ended(OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns, uint32_t peer)
+{
+    OrrLane *l = &x->ranks[r].lane[s];
+    if (arrived_ns > l->arrived_ns) {
+        l->arrived_ns = arrived_ns;
+        l->last_rank = peer;
+    }
+    if (--l->pending == 0)
+        orr_exec__complete(x, r, s);
+}
+
+static void pair_end(OrrExec *x, uint32_t id)
+{
+    OrrPlace *place = &x->places[id];
+    const OrrBoundGroup *g = &x->bound->groups[place->group];
+    uint32_t source = g->pair_rank[2 * place->index], target = g->pair_rank[2 * place->index + 1];
+    int64_t arrived = place->arrived_ns;
+    uint32_t receive_stream = place->receive_stream;
+    bool has_receiver = true;
+    if (place->is_eager) {
+        has_receiver = orr_pair_send(&place->pair) == ORR_MEET_COMPLETE;
+        place->eager_delivered += !has_receiver;
+        place->is_eager = 0;
+    }
+    uint32_t last = place->last_rank;
+    part_ended(x, source, place->stream, arrived, last);
+    if (has_receiver)
+        part_ended(x, target, receive_stream, arrived, last);
+}
+
+void orr_exec__comm_end(OrrExec *x, uint32_t id)
+{
+    OrrPlace *place = &x->places[id];
+    if (place->is_flowing) {
+        orr_fluid_end(x->fluid, x->now_ns, place->flow);
+        place->is_flowing = 0;
+        x->is_fluid_dirty = true;
+    }
+    if (place->is_pair) {
+        pair_end(x, id);
+        return;
+    }
+    const OrrBoundGroup *g = &x->bound->groups[place->group];
+    uint32_t stream = place->stream, last = place->last_rank;
+    int64_t arrived = place->arrived_ns;
+    for (uint32_t m = g->first_member[place->index]; m < g->first_member[place->index + 1]; m++) {
+        OrrLane *l = &x->ranks[g->members[m]].lane[stream];
+        l->arrived_ns = arrived;
+        l->last_rank = last;
+        orr_exec__complete(x, g->members[m], stream);
+    }
+}
+
+/* Who came last at this instant: the smallest rank of those. */
+static void note_last(OrrExec *x, OrrPlace *place, uint32_t r)
+{
+    if (place->arrived_ns != x->now_ns || r < place->last_rank)
+        place->last_rank = r;
+    place->arrived_ns = x->now_ns;
+}
+
+static void arrive_coll(OrrExec *x, uint32_t r, uint32_t s, uint32_t what)
+{
+    const OrrColl *c = &program(x)->colls[what];
+    uint32_t group = x->bound->groups[c->group].group_of[r];
+    uint32_t id = x->coll_place[c->group][c->comm] + group;
+    OrrPlace *place = &x->places[id];
+    if (place->meeting.n_arrived == 0)
+        place->arrived_ns = -1;
+    note_last(x, place, r);
+    place->stream = s;
+    OrrMeet meet = orr_meeting_arrive(&place->meeting, what, 1);
+    if (meet == ORR_MEET_MISMATCH && !x->mismatch)
+        x->mismatch = g_strdup_printf(
+            "rank %u calls %s (%s) on a communicator of group %s where others call %s (%s)", r,
+            c->label, orr_collective_name(c->kind), orr_group_name(c->group),
+            program(x)->colls[place->meeting.what].label,
+            orr_collective_name(program(x)->colls[place->meeting.what].kind));
+    if (meet != ORR_MEET_COMPLETE)
+        return;
+    place->what = what;
+    begin_transfer(x, id);
+}
+
+static void arrive_part(OrrExec *x, uint32_t r, uint32_t s, uint32_t part, bool is_eager)
+{
+    const OrrP2pPart *p = &program(x)->parts[part];
+    const OrrBoundGroup *g = &x->bound->groups[p->group];
+    uint32_t me = g->position_of[r];
+    uint32_t pair = p->is_send ? g->pair_index[me * g->size + p->peer]
+                               : g->pair_index[p->peer * g->size + me];
+    uint32_t id = x->pair_place[p->group][p->comm] + g->group_of[r] * g->n_pairs + pair;
+    OrrPlace *place = &x->places[id];
+    if (p->is_send) {
+        place->stream = s;
+        place->what = part;
+        if (is_eager && (uint64_t)p->bytes <= x->bound->eager_bytes) {
+            place->is_eager = 1;
+            place->last_rank = r;
+            begin_transfer(x, id);
+            return;
+        }
+        note_last(x, place, r);
+        if (orr_pair_send(&place->pair) == ORR_MEET_COMPLETE)
+            begin_transfer(x, id);
+        return;
+    }
+    place->receive_stream = s;
+    if (!place->is_eager)
+        note_last(x, place, r);
+    if (orr_pair_receive(&place->pair) != ORR_MEET_COMPLETE)
+        return;
+    if (place->eager_delivered > 0) {
+        place->eager_delivered--;
+        x->ranks[r].lane[s].pending--;
+        return;
+    }
+    begin_transfer(x, id);
+}
+
+void orr_exec__arrive(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
+{
+    if (item->type == ORR_ITEM_COLL) {
+        arrive_coll(x, r, s, item->what);
+        return;
+    }
+    const OrrP2p *p = &program(x)->p2ps[item->what];
+    OrrLane *l = &x->ranks[r].lane[s];
+    l->pending = p->n_parts;
+    for (uint32_t i = 0; i < p->n_parts; i++)
+        arrive_part(x, r, s, p->first_part + i, p->is_eager);
+    if (l->pending == 0)
+        orr_queue_push(&x->queue, x->now_ns, ORR_EV_LANE_END, 0, r * ORR_N_STREAMS + s);
+}
