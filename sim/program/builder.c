@@ -133,6 +133,20 @@ uint32_t orr_builder_last_on(const OrrBuilder *b, OrrStream stream)
     return b->last_on[stream];
 }
 
+OrrStream orr_builder_stream(const OrrBuilder *b, uint32_t op)
+{
+    g_assert(b->in_segment && op < b->open.n_ops);
+    return b->program->ops[b->open.first_op + op].stream;
+}
+
+uint32_t orr_builder_first_on(const OrrBuilder *b, OrrStream stream)
+{
+    for (uint32_t i = 0; i < b->open.n_ops; i++)
+        if (b->program->ops[b->open.first_op + i].stream == stream)
+            return i;
+    return ORR_NONE;
+}
+
 static uint32_t append_op(OrrBuilder *b, OrrOpKind kind, OrrStream stream, uint32_t what)
 {
     g_assert(b->in_segment && (unsigned)stream < ORR_N_STREAMS);

@@ -35,6 +35,10 @@ void orr_builder_step_end(OrrBuilder *b); /* marks the last operation appended *
 uint32_t orr_builder_n_ops(const OrrBuilder *b); /* operations in the open segment so far */
 /* Index of the last op on @stream in the open segment, or ORR_NONE. */
 uint32_t orr_builder_last_on(const OrrBuilder *b, OrrStream stream);
+/* Index of the first op on @stream in the open segment, or ORR_NONE. */
+uint32_t orr_builder_first_on(const OrrBuilder *b, OrrStream stream);
+/* Stream of an op of the open segment. */
+OrrStream orr_builder_stream(const OrrBuilder *b, uint32_t op);
 
 void orr_builder_role_begin(OrrBuilder *b, const char *label, uint32_t stage);
 void orr_builder_role_static(OrrBuilder *b, OrrMemKind kind, int64_t bytes); /* adds */

@@ -26,7 +26,7 @@ TABLE(OrrCommKind, orr_comm_kind_name, orr_comm_kind_names, ORR_N_COMM_KINDS, "t
 TABLE(OrrMemKind, orr_mem_kind_name, orr_mem_kind_names, ORR_N_MEM_KINDS, "weights", "gradients",
       "optimizer", "activations", "logits", "comm_buffers", "allocator", "context")
 TABLE(OrrStream, orr_stream_name, orr_stream_names, ORR_N_STREAMS, "host", "compute", "tp", "dp",
-      "dp_parameter", "pp_send", "pp_recv", "cp", "ep", "copy")
+      "dp_parameter", "pp_send", "pp_recv", "pp_send_back", "pp_recv_back", "cp", "ep", "copy")
 TABLE(OrrGroup, orr_group_name, orr_group_names, ORR_N_GROUPS, "tp", "cp", "ep", "dp", "pp",
       "dp_cp", "edp", "embedding", "model", "hsdp_shard", "hsdp_replica", "world")
 

@@ -84,7 +84,9 @@ extern const char *const orr_mem_kind_names[];
 
 typedef enum {
     ORR_STREAM_HOST, ORR_STREAM_COMPUTE, ORR_STREAM_TP, ORR_STREAM_DP, ORR_STREAM_DP_PARAMETER,
-    ORR_STREAM_PP_SEND, ORR_STREAM_PP_RECV, ORR_STREAM_CP, ORR_STREAM_EP, ORR_STREAM_COPY,
+    ORR_STREAM_PP_SEND, ORR_STREAM_PP_RECV,           /* activations; batches of both ways */
+    ORR_STREAM_PP_SEND_BACK, ORR_STREAM_PP_RECV_BACK, /* gradients */
+    ORR_STREAM_CP, ORR_STREAM_EP, ORR_STREAM_COPY,
     ORR_N_STREAMS
 } OrrStream;
 const char *orr_stream_name(OrrStream s);

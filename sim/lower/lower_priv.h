@@ -1,0 +1,74 @@
+/* State of lowering one job; private to sim/lower. */
+#ifndef ORR_LOWER_PRIV_H
+#define ORR_LOWER_PRIV_H
+
+#include "sim/lower/lower.h"
+
+/* Communicators of the DP group: gradients and parameters may run side by side. */
+enum { ORR_COMM_ID_GRADIENT, ORR_COMM_ID_PARAMETER };
+/* Communicators of the pipeline: activations forward, gradients backward. */
+enum { ORR_COMM_ID_FORWARD, ORR_COMM_ID_BACKWARD };
+
+/* A finished segment and the operations of it that others wait for. */
+typedef struct {
+    bool is_built;
+    uint32_t segment;
+    uint32_t first[ORR_N_STREAMS], last[ORR_N_STREAMS]; /* operation, or ORR_NONE */
+} OrrPiece;
+
+/* What a backward (or weight half) does with gradients besides computing them. */
+enum {
+    ORR_GRAD_FINAL = 1,     /* reduce: they are final (or this run of them is) */
+    ORR_GRAD_FIRST = 2,     /* the sharded whole buffer comes to life */
+    ORR_GATHER_KEEP = 4,    /* ZeRO-3 without resharding: gathered parameters stay */
+    ORR_N_VARIANTS = 8
+};
+
+typedef struct {
+    const OrrLowering *in;
+    OrrBuilder *b;
+    OrrEmit emit;
+    OrrLocalParams local;
+    const OrrLayout *layout;
+    const OrrFramework *fw;
+    const OrrPrecision *precision;
+    uint32_t n_micro_batches, n_virtual;
+    OrrStagePart *parts;       /* [n_virtual] */
+    uint32_t *stage_of;        /* [n_virtual] */
+    uint32_t *chunk_of;        /* [n_virtual] */
+    uint32_t dp;               /* ranks over which gradients are reduced */
+    OrrGroup dp_group;         /* their group; ZeRO-3: the shard group */
+    OrrPiece *pieces;          /* [n_virtual * ORR_N_PASSES * ORR_N_VARIANTS] */
+    int64_t boundary_bytes;    /* of one stage-to-stage message of one rank */
+} OrrLower;
+
+/* Local parameters (one TP rank) of virtual stage @v. */
+uint64_t orr_lower__params(const OrrLower *w, uint32_t v);
+/* chunk.c: the segment of a pass of virtual stage @v, built at first use. */
+const OrrPiece *orr_lower__piece(OrrLower *w, uint32_t v, OrrPass pass, uint32_t variant);
+void orr_lower__piece_end(OrrLower *w, OrrPiece *piece);
+/* gradients.c */
+OrrColl orr_lower__reduce(const OrrLower *w, uint64_t n_params, const char *label);
+OrrColl orr_lower__gather(const OrrLower *w, uint64_t n_params, const char *label);
+bool orr_lower__reduces(const OrrLower *w); /* gradients meet other ranks at all */
+bool orr_lower__reduces_inside(const OrrLower *w); /* within backward segments */
+uint32_t orr_lower__variant(const OrrLower *w, uint32_t stage, uint32_t slot);
+/* pipeline.c: a role of each stage. */
+void orr_lower__roles(OrrLower *w);
+/* step.c */
+void orr_lower__step_begin(OrrLower *w, OrrPiece *piece);
+void orr_lower__step_end(OrrLower *w, uint32_t stage, OrrPiece *piece);
+
+/* bind_loads.c: adds the links that one unit of @plan's work over the group uses, coefficients in
+ * ORR_COEF_ONE, to @uses (OrrUse). */
+typedef struct {
+    OrrPattern pattern;
+    double nvlink_ratio, nic_ratio; /* bytes per unit of work; the busiest is 1 */
+} OrrLoadShape;
+void orr_lower__group_uses(const OrrLowering *in, const uint32_t *gpus, uint32_t n,
+                           const OrrLoadShape *shape, uint32_t gpus_per_nic, GArray *uses);
+void orr_lower__pair_uses(const OrrLowering *in, uint32_t src_gpu, uint32_t dst_gpu, uint64_t flow,
+                          GArray *uses);
+void orr_lower__drop_unsaturable(OrrBound *bound);
+
+#endif
