@@ -1,0 +1,154 @@
+/* What a layer stores between forward and backward, and the state of parameters.
+ *
+ * The table follows Korthikanti et al., "Reducing Activation Recomputation in Large Transformer
+ * Models" (arXiv 2205.05198), section 4, tensor by tensor, so that other architectures (RMSNorm,
+ * gated MLP, grouped queries, fused attention, no dropout) follow from the same rules. Left out as
+ * there: norm statistics and other buffers that grow with tokens only. State of parameters:
+ * Rajbhandari et al., "ZeRO" (arXiv 1910.02054), section 3 and figure 1. */
+#include "sim/model/emit_priv.h"
+
+#include <math.h>
+
+/* Bytes of the unfused attention core a score: FP32 scores, probabilities, and dropped
+ * probabilities with a mask byte (arXiv 2205.05198, equation 1; Megatron-LM issue 965). */
+static double core_bytes(const OrrCtx *c, OrrItem item) {
+    double scores = (double)(c->batch * c->heads * c->seq * c->seq);
+    bool is_eager = !c->f->fused_softmax && !c->f->compiled;
+    if (c->f->attention != ORR_ATTENTION_UNFUSED)
+        return item == ORR_ITEM_LSE ? 4.0 * (double)(c->tokens * c->heads) : 0.0; /* FP32 */
+    if (item == ORR_ITEM_SCORES)
+        return is_eager ? 4.0 * scores : 0.0; /* bytes of FP32 */
+    if (item == ORR_ITEM_SOFTMAX)
+        return c->size * scores;
+    if (item == ORR_ITEM_ATT_DROPOUT && c->f->attention_dropout > 0.0)
+        return (c->size + (c->f->store_dropout_mask ? 1.0 : 0.0)) * scores;
+    return 0.0;
+}
+
+/* An eager RMSNorm keeps its input and its normalised form in FP32 and a narrow copy besides. */
+static double norm_input_bytes(const OrrCtx *c, double elements) {
+    bool is_eager = c->m->norm == ORR_RMS_NORM && !c->f->fused_norm && !c->f->compiled;
+    return elements * (c->residual_size + (is_eager ? 4.0 + c->size : 0.0));
+}
+
+static double item_bytes(const OrrCtx *c, OrrItem item) {
+    double here = (double)(c->tokens_here * c->hidden), all = (double)c->tokens;
+    bool has_mask = c->f->dropout > 0.0 && c->f->store_dropout_mask;
+    /* Eager SwiGLU keeps silu(gate) for the gradient of the product. */
+    bool keeps_silu = c->m->is_gated && !c->f->fused_bias_gelu && !c->f->compiled;
+    double qk = (double)((c->heads + c->kv_heads) * c->head_dim);
+    switch (item) {
+    case ORR_ITEM_LAYER_INPUT: return norm_input_bytes(c, here);
+    case ORR_ITEM_NORM1_OUT: return here * c->size;
+    case ORR_ITEM_QK_NORM_IN: return c->m->has_qk_norm ? all * qk * c->size : 0.0;
+    case ORR_ITEM_QKV: return all * (double)c->qkv_width * c->size;
+    case ORR_ITEM_CONTEXT: return all * (double)(c->heads * c->head_dim) * c->size;
+    case ORR_ITEM_POST_NORM1_IN:
+    case ORR_ITEM_POST_NORM2_IN:
+        return c->m->has_post_norms && !c->m->is_parallel ? norm_input_bytes(c, here) : 0.0;
+    case ORR_ITEM_MASK1: return has_mask && !c->m->is_parallel ? here : 0.0;
+    case ORR_ITEM_MASK2: return has_mask ? here : 0.0;
+    case ORR_ITEM_NORM2_IN: return c->m->is_parallel ? 0.0 : norm_input_bytes(c, here);
+    case ORR_ITEM_NORM2_OUT:
+        return c->m->is_parallel && c->m->shares_norm ? 0.0 : here * c->size;
+    case ORR_ITEM_UP: return all * (double)c->up_width * c->size;
+    case ORR_ITEM_ACTIVATION: return all * (double)c->ffn * c->size * (keeps_silu ? 2.0 : 1.0);
+    case ORR_ITEM_SCORES:
+    case ORR_ITEM_SOFTMAX:
+    case ORR_ITEM_ATT_DROPOUT:
+    case ORR_ITEM_LSE: return core_bytes(c, item);
+    case ORR_ITEM_FINAL_NORM_IN: return norm_input_bytes(c, here);
+    case ORR_ITEM_FINAL_NORM_OUT: return here * c->size;
+    case ORR_ITEM_LOGITS: return 4.0 * all * (double)c->vocab; /* FP32 softmax, section 4.3 */
+    case ORR_ITEM_EMBEDDING_MASK: return has_mask ? here : 0.0;
+    case ORR_ITEM_EMBEDDING_NORM_IN: return c->m->has_embedding_norm ? here * c->size : 0.0;
+    case ORR_N_ITEMS: break;
+    }
+    g_assert_not_reached();
+}
+
+int64_t orr_emit__item_bytes(const OrrCtx *c, OrrItem item) {
+    return llround(item_bytes(c, item));
+}
+
+bool orr_emit__keeps(const OrrCtx *c, OrrItem item) {
+    bool is_core = item >= ORR_ITEM_SCORES && item <= ORR_ITEM_LSE;
+    if (item == ORR_ITEM_LAYER_INPUT)
+        return true;
+    if (!c->is_storing || (is_core && c->e->recompute->policy == ORR_RECOMPUTE_SELECTIVE))
+        return false;
+    if (item == ORR_ITEM_NORM1_OUT || item == ORR_ITEM_NORM2_OUT)
+        return c->f->store_norm_output;
+    return item != ORR_ITEM_ACTIVATION || c->f->store_activation_output;
+}
+
+static void change(OrrCtx *c, OrrItem item, bool is_after, int sign) {
+    int64_t bytes = orr_emit__item_bytes(c, item);
+    if (bytes != 0)
+        orr_builder_mem(c->b, item == ORR_ITEM_LOGITS ? ORR_MEM_LOGITS : ORR_MEM_ACTIVATIONS,
+                        is_after, sign * bytes);
+}
+
+void orr_emit__hold(OrrCtx *c, OrrItem item) {
+    change(c, item, false, 1);
+}
+
+void orr_emit__drop(OrrCtx *c, OrrItem item) {
+    change(c, item, true, -1);
+}
+
+void orr_emit__consumed(OrrCtx *c, OrrItem item) {
+    if (!orr_emit__keeps(c, item))
+        orr_emit__drop(c, item);
+}
+
+void orr_emit__temp(OrrCtx *c, double bytes) {
+    if (bytes > 0.0)
+        orr_builder_mem(c->b, ORR_MEM_ACTIVATIONS, false, llround(bytes));
+}
+
+void orr_emit__temp_next(OrrCtx *c, double bytes) {
+    c->owed_bytes += bytes;
+}
+
+void orr_emit__untemp(OrrCtx *c, double bytes) {
+    if (bytes > 0.0)
+        orr_builder_mem(c->b, ORR_MEM_ACTIVATIONS, true, -llround(bytes));
+}
+
+int64_t orr_emit_layer_stored_bytes(const OrrEmit *e, bool recompute_all) {
+    OrrCtx c = orr_emit__ctx(e, NULL, 0, ORR_F);
+    int64_t sum = 0;
+    c.is_storing = !recompute_all;
+    for (int item = 0; item < ORR_ITEM_FINAL_NORM_IN; item++)
+        if (orr_emit__keeps(&c, (OrrItem)item))
+            sum += orr_emit__item_bytes(&c, (OrrItem)item);
+    return sum;
+}
+
+int64_t orr_emit_boundary_bytes(const OrrEmit *e) {
+    OrrCtx c = orr_emit__ctx(e, NULL, 0, ORR_F);
+    double bytes = (double)(c.tokens_here * c.hidden) * c.residual_size;
+    if (!c.is_sp && e->framework->scatter_gather)
+        bytes /= c.tp;
+    return llround(bytes);
+}
+
+void orr_state_bytes(const OrrEmit *e, uint64_t n_params, int64_t by_kind[ORR_N_MEM_KINDS]) {
+    const OrrPrecision *p = e->precision;
+    const OrrLayout *l = e->layout;
+    uint64_t shards = l->hsdp_shard ? l->hsdp_shard : (uint64_t)l->dp * l->cp;
+    double n = (double)n_params, part = (double)((n_params + shards - 1) / shards);
+    bool shards_gradients = l->zero_stage == 3 ||
+                            (l->zero_stage == 2 && e->framework->shard_gradient_buffer);
+    double gradient_size = orr_dtype_bytes(e->framework->grads_as_parameters ? p->parameters
+                                                                            : p->gradients);
+    /* Adam: two FP32 moments, and a master copy where the weights are narrow. */
+    double optimizer_size = 8.0 + (p->has_master ? orr_dtype_bytes(p->master) : 0.0);
+    for (int kind = 0; kind < ORR_N_MEM_KINDS; kind++)
+        by_kind[kind] = 0;
+    by_kind[ORR_MEM_WEIGHTS] = llround((l->zero_stage == 3 ? part : n) *
+                                        orr_dtype_bytes(p->parameters));
+    by_kind[ORR_MEM_GRADIENTS] = llround((shards_gradients ? part : n) * gradient_size);
+    by_kind[ORR_MEM_OPTIMIZER] = llround((l->zero_stage > 0 ? part : n) * optimizer_size);
+}
