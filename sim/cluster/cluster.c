@@ -260,6 +260,9 @@ OrrCluster *orr_cluster_new(OrrClusterSpec *spec, GError **error)
     c->node_links = c->at_mgmt + 2;
     c->n_links = c->n_nodes * c->node_links;
     build_fabric(c);
+    c->hash[ORR_HASH_LEAF_UP] = orr_random(c->spec.seed, "ecmp leaf up");
+    c->hash[ORR_HASH_POD_UP] = orr_random(c->spec.seed, "ecmp pod up");
+    c->hash[ORR_HASH_LEAF_DOWN] = orr_random(c->spec.seed, "ecmp leaf down");
     return c;
 }
 

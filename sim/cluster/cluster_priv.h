@@ -6,6 +6,7 @@
 #ifndef ORR_CLUSTER_CLUSTER_PRIV_H
 #define ORR_CLUSTER_CLUSTER_PRIV_H
 
+#include "sim/base/random.h"
 #include "sim/cluster/cluster.h"
 
 typedef struct {
@@ -15,6 +16,9 @@ typedef struct {
     double bytes_per_s;  /* of one of them */
     bool has_links;      /* false if nothing lies above: a single leaf or pod */
 } OrrTier;
+
+/* Where a switch hashes; each with its own salt, as switches of one fabric must have. */
+typedef enum { ORR_HASH_LEAF_UP, ORR_HASH_POD_UP, ORR_HASH_LEAF_DOWN, ORR_N_HASHES } OrrHashStage;
 
 struct OrrCluster {
     OrrClusterSpec spec;
@@ -26,6 +30,7 @@ struct OrrCluster {
     uint16_t *mesh_via;                          /* [gpus x gpus]: GPU between + 1; 0: none */
     uint32_t nodes_per_leaf, nodes_per_pod;      /* 0 pods: all nodes */
     OrrTier leaf, pod;
+    OrrRandom hash[ORR_N_HASHES];
 };
 
 #endif

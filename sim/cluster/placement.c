@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "sim/cluster/hash.h"
+#include "sim/base/random.h"
 
 static OrrPlacement *placement_new(const OrrCluster *c, uint32_t n_ranks, GError **error)
 {
@@ -44,8 +44,9 @@ OrrPlacement *orr_placement_random(const OrrCluster *c, uint32_t n_ranks, uint64
         return NULL;
     uint32_t g = s->node->gpus, whole = s->n_gpus / g;
     g_autofree Draw *draws = g_new(Draw, whole + 1);
+    OrrRandom random = orr_random(seed, "placement");
     for (uint32_t i = 0; i < whole; i++)
-        draws[i] = (Draw){orr_cluster_hash(seed, i, 0, 0), i};
+        draws[i] = (Draw){orr_random_bits(random, i, 0), i};
     qsort(draws, whole, sizeof *draws, by_key);
     draws[whole].node = whole;
     p->gpu_of_rank = g_new(uint32_t, n_ranks);

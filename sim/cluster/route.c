@@ -6,7 +6,6 @@
  * also fixes the link down to the other leaf of the pod), one of its pod, by a hash of the flow.
  * Left out: rerouting, congestion control, what two GPUs of one PCIe switch share. */
 #include "sim/cluster/cluster_priv.h"
-#include "sim/cluster/hash.h"
 
 typedef struct {
     OrrLinkShare *out;
@@ -97,16 +96,12 @@ typedef struct {
     float frac;
 } Hop;
 
-/* Where a switch hashes; each with its own salt, as switches of one fabric must have. */
-enum { STAGE_LEAF_UP, STAGE_POD_UP, STAGE_LEAF_DOWN };
-
-static uint32_t choose(const OrrCluster *c, const Hop *h, const OrrTier *tier, uint64_t stage)
+static uint32_t choose(const OrrCluster *c, const Hop *h, const OrrTier *tier, OrrHashStage stage)
 {
     if (tier->width == 1)
         return 0;
     uint64_t pair = (uint64_t)h->src << 32 | h->dst;
-    uint64_t x = orr_cluster_hash(c->spec.seed, stage << 1 | h->nic, pair, h->flow);
-    return (uint32_t)(x % tier->width);
+    return (uint32_t)orr_random_below(c->hash[stage], pair, h->flow * 2 + h->nic, tier->width);
 }
 
 static void add_tier(Route *r, const OrrTier *t, uint32_t owner, bool is_up, uint32_t index,
@@ -122,13 +117,13 @@ static void add_fabric(const OrrCluster *c, Route *r, const Hop *h)
     uint32_t pod_from = orr_cluster_pod_of_gpu(c, h->src), pod_to = orr_cluster_pod_of_gpu(c, h->dst);
     if (from == to)
         return;
-    uint32_t up = choose(c, h, &c->leaf, STAGE_LEAF_UP), down = up;
+    uint32_t up = choose(c, h, &c->leaf, ORR_HASH_LEAF_UP), down = up;
     add_tier(r, &c->leaf, from, true, up, h->frac);
     if (pod_from != pod_to) {
-        uint32_t core = choose(c, h, &c->pod, STAGE_POD_UP);
+        uint32_t core = choose(c, h, &c->pod, ORR_HASH_POD_UP);
         add_tier(r, &c->pod, pod_from, true, core, h->frac);
         add_tier(r, &c->pod, pod_to, false, core, h->frac);
-        down = choose(c, h, &c->leaf, STAGE_LEAF_DOWN);
+        down = choose(c, h, &c->leaf, ORR_HASH_LEAF_DOWN);
     }
     add_tier(r, &c->leaf, to, false, down, h->frac);
 }
