@@ -108,15 +108,11 @@ static void read_about(OrrKeys *keys, const char *group)
     g_strfreev(orr_keys_strings(keys, group, "aliases", ORR_KEY_QUIET));
 }
 
-OrrGpu *orr_topology_gpu(const char *ref, const OrrTopologyOptions *options, GError **error)
+OrrGpu *orr_topologies__gpu(OrrKeys *keys, const char *name, const OrrTopologyOptions *options,
+                            GError **error)
 {
-    g_autofree char *name = NULL;
-    g_autoptr(OrrKeys) keys =
-        orr_topologies__open(ORR_TOPOLOGY_GPUS, "gpu", ref, options, &name, error);
-    if (!keys)
-        return NULL;
     OrrGpu *gpu = g_new0(OrrGpu, 1);
-    gpu->name = g_steal_pointer(&name);
+    gpu->name = g_strdup(name);
     read_about(keys, "gpu");
     orr_topologies__read(keys, "gpu", gpu_fields, G_N_ELEMENTS(gpu_fields), gpu);
     if (gpu->sustained_hz > gpu->boost_hz)
@@ -128,6 +124,14 @@ OrrGpu *orr_topology_gpu(const char *ref, const OrrTopologyOptions *options, GEr
         return gpu;
     orr_gpu_free(gpu);
     return NULL;
+}
+
+OrrGpu *orr_topology_gpu(const char *ref, const OrrTopologyOptions *options, GError **error)
+{
+    g_autofree char *name = NULL;
+    g_autoptr(OrrKeys) keys =
+        orr_topologies__open(ORR_TOPOLOGY_GPUS, "gpu", ref, options, &name, error);
+    return keys ? orr_topologies__gpu(keys, name, options, error) : NULL;
 }
 
 /* "0 1 1 2; 1 0 2 1; ...": a row a GPU, links to each GPU. */
@@ -162,15 +166,11 @@ static void read_mesh(OrrKeys *keys, OrrNode *node)
     }
 }
 
-OrrNode *orr_topology_node(const char *ref, const OrrTopologyOptions *options, GError **error)
+OrrNode *orr_topologies__node(OrrKeys *keys, const char *name, const OrrTopologyOptions *options,
+                              GError **error)
 {
-    g_autofree char *name = NULL;
-    g_autoptr(OrrKeys) keys =
-        orr_topologies__open(ORR_TOPOLOGY_NODES, "node", ref, options, &name, error);
-    if (!keys)
-        return NULL;
     OrrNode *node = g_new0(OrrNode, 1);
-    node->name = g_steal_pointer(&name);
+    node->name = g_strdup(name);
     read_about(keys, "node");
     orr_topologies__read(keys, "node", node_fields, G_N_ELEMENTS(node_fields), node);
     read_mesh(keys, node);
@@ -184,6 +184,14 @@ OrrNode *orr_topology_node(const char *ref, const OrrTopologyOptions *options, G
         return node;
     orr_node_free(node);
     return NULL;
+}
+
+OrrNode *orr_topology_node(const char *ref, const OrrTopologyOptions *options, GError **error)
+{
+    g_autofree char *name = NULL;
+    g_autoptr(OrrKeys) keys =
+        orr_topologies__open(ORR_TOPOLOGY_NODES, "node", ref, options, &name, error);
+    return keys ? orr_topologies__node(keys, name, options, error) : NULL;
 }
 
 /* Ports of a leaf and of a pod that look down: the default number of links up at 1:1. */
@@ -225,6 +233,22 @@ static bool read_cluster(OrrKeys *keys, OrrClusterSpec *s, const OrrTopologyOpti
     return true;
 }
 
+OrrCluster *orr_topologies__cluster(OrrKeys *keys, const char *name, uint32_t n_gpus,
+                                    const OrrTopologyOptions *options, GError **error)
+{
+    OrrClusterSpec spec = {0};
+    if (!read_cluster(keys, &spec, options, error)) {
+        orr_cluster_spec_clear(&spec);
+        return NULL;
+    }
+    spec.name = g_strdup(name);
+    spec.n_gpus = n_gpus ? n_gpus : spec.max_gpus;
+    OrrCluster *c = orr_cluster_new(&spec, error);
+    if (!c)
+        g_prefix_error(error, "%s: ", orr_keys_name(keys));
+    return c;
+}
+
 /* Splits "NAME:GPUS"; *@n_gpus 0 if there is no number. */
 static bool split_ref(const char *ref, char **name, uint32_t *n_gpus, GError **error)
 {
@@ -245,7 +269,6 @@ OrrCluster *orr_topology_cluster(const char *ref, const OrrTopologyOptions *opti
                                  GError **error)
 {
     g_autofree char *name = NULL, *stem = NULL;
-    OrrClusterSpec spec = {0};
     uint32_t n_gpus;
     if (orr_shape_is(ref))
         return orr_shape_cluster(ref, options, error);
@@ -253,16 +276,5 @@ OrrCluster *orr_topology_cluster(const char *ref, const OrrTopologyOptions *opti
         return NULL;
     g_autoptr(OrrKeys) keys =
         orr_topologies__open(ORR_TOPOLOGY_CLUSTERS, "cluster", name, options, &stem, error);
-    if (!keys)
-        return NULL;
-    if (!read_cluster(keys, &spec, options, error)) {
-        orr_cluster_spec_clear(&spec);
-        return NULL;
-    }
-    spec.name = g_steal_pointer(&stem);
-    spec.n_gpus = n_gpus ? n_gpus : spec.max_gpus;
-    OrrCluster *c = orr_cluster_new(&spec, error);
-    if (!c)
-        g_prefix_error(error, "%s: ", orr_keys_name(keys));
-    return c;
+    return keys ? orr_topologies__cluster(keys, stem, n_gpus, options, error) : NULL;
 }

@@ -38,4 +38,13 @@ OrrKeys *orr_topologies__open(OrrTopologyKind kind, const char *group, const cha
 /* Finishes: false with all errors; tells @options what was assumed. */
 bool orr_topologies__close(OrrKeys *keys, const OrrTopologyOptions *options, GError **error);
 
+/* From keys that are open; what the file names (a GPU, a node) is loaded as well. */
+OrrGpu *orr_topologies__gpu(OrrKeys *keys, const char *name, const OrrTopologyOptions *options,
+                            GError **error);
+OrrNode *orr_topologies__node(OrrKeys *keys, const char *name, const OrrTopologyOptions *options,
+                              GError **error);
+/* @n_gpus 0: the whole machine. */
+OrrCluster *orr_topologies__cluster(OrrKeys *keys, const char *name, uint32_t n_gpus,
+                                    const OrrTopologyOptions *options, GError **error);
+
 #endif
