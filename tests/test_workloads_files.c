@@ -2,6 +2,7 @@
  * what was assumed and read is on record; overrides reach the file that they name. */
 #include "sim/model/params.h"
 #include "tests/near.h"
+#include "topologies/loader.h"
 #include "workloads/loader.h"
 
 #include <stdio.h>
@@ -118,6 +119,10 @@ static void test_jobs_load_and_their_layouts_are_legal(void **state)
         g_autoptr(OrrFramework) f = orr_workload_framework(j->framework_ref, sets, n, NULL, &error);
         if (f == NULL)
             fail_msg("%s: %s", l->name, error->message);
+        g_autoptr(OrrCluster) c = orr_topology_cluster(j->cluster_ref, NULL, &error);
+        if (c == NULL)
+            fail_msg("%s: %s", l->name, error->message);
+        assert_int_equal(orr_cluster_spec(c)->n_gpus, j->n_gpus);
         if (!orr_layout_check(m, &j->layout, &j->batch, f, j->n_gpus, &error))
             fail_msg("%s: %s", l->name, error->message);
     }
