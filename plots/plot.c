@@ -77,11 +77,10 @@ static bool run_gnuplot(const char *gnuplot, const char *name, const char *folde
     g_autofree char *out = g_strdup_printf("out = '.%s.part'", name);
     g_autofree char *script = g_strdup_printf("%s.gp", name);
     char *command[] = {(char *)gnuplot, (char *)"-e", out, script, NULL};
-    g_auto(GStrv) env = g_environ_setenv(g_get_environ(), "LC_ALL", "C", TRUE);
     g_autofree char *words = NULL;
     int status;
     GError *inner = NULL;
-    if (!g_spawn_sync(folder, command, env, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, &words,
+    if (!g_spawn_sync(folder, command, NULL, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, &words,
                       &status, &inner)) {
         orr_fail_env(error, "gnuplot cannot be run: %s", inner->message);
         g_error_free(inner);

@@ -45,8 +45,8 @@ plot table using (strcol(4) eq 'step' ? NaN : $7 / unit_ns):1:($7 / unit_ns):($8
          :(number(strcol(4), $6)) with labels font ',8' textcolor rgb 'white' notitle, \
      NaN with boxes lc rgb blue title 'forward', \
      NaN with boxes lc rgb vermilion title 'backward', \
-     NaN with boxes lc rgb (weight_max ? orange : 0xffffff) title (weight_max ? 'backward, input half' : ' '), \
-     NaN with boxes lc rgb (weight_max ? green : 0xffffff) title (weight_max ? 'backward, weight half' : ' '), \
+     NaN with boxes lc rgb (weight_max > 0 ? orange : 0xffffff) title (weight_max > 0 ? 'backward, input half' : ' '), \
+     NaN with boxes lc rgb (weight_max > 0 ? green : 0xffffff) title (weight_max > 0 ? 'backward, weight half' : ' '), \
      NaN with boxes lc rgb grey title 'step begin and end', \
      NaN with boxes lc rgb 'white' title (chunks > 1 ? sprintf('lighter: later of %d chunks', chunks) : ' ')
 set terminal @svg_terminal
