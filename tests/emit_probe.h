@@ -77,7 +77,7 @@ static inline Sums sums_of(const OrrProgram *p) {
 
 typedef enum { PART_LAYER, PART_LAYER_AGAIN, PART_EMBEDDING, PART_HEAD, N_PARTS } Part;
 
-/* @pass ORR_N_PASSES: forward and backward, one behind the other; and two halves as I then W. */
+/* Forward, backward whole or in halves, and forward with each. */
 typedef enum { RUN_F, RUN_B, RUN_I, RUN_W, RUN_F_B, RUN_F_I_W, N_RUNS } Run;
 
 static inline void emit_one(const Sample *s, OrrBuilder *b, Part part, OrrPass pass) {

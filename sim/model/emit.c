@@ -96,17 +96,31 @@ static void forward_norm1(OrrCtx *c, bool holds_input) {
     orr_emit__hold(c, ORR_ITEM_NORM1_OUT);
 }
 
+/* torch.compile makes one kernel of both. */
+static void residual_and_norm2(OrrCtx *c) {
+    double n = here(c), e = c->size, r = c->residual_size;
+    if (c->f->compiled) {
+        double mask = (double)orr_emit__item_bytes(c, ORR_ITEM_MASK1);
+        orr_emit__stream(c, ORR_K_NORM, ORR_PASS_FORWARD, "residual_norm2", n * (e + r),
+                         n * (r + e) + mask, 1);
+        orr_emit__hold(c, ORR_ITEM_MASK1);
+        orr_emit__consumed(c, ORR_ITEM_MASK1);
+    } else
+        residual_forward(c, c->m->out_bias, ORR_ITEM_MASK1);
+    orr_emit__hold(c, ORR_ITEM_NORM2_IN);
+    orr_emit__untemp(c, output_bytes(c));
+    if (!c->f->compiled)
+        orr_emit__norm_forward(c, "norm2", here(c));
+    orr_emit__hold(c, ORR_ITEM_NORM2_OUT);
+}
+
 static void forward_sequential(OrrCtx *c, bool holds_input) {
     double left = 1.0 - c->f->tp_overlap_frac;
     forward_norm1(c, holds_input);
     attention_products(c);
     orr_emit__reduce_output(c, "out", left);
     post_norm_forward(c, ORR_ITEM_POST_NORM1_IN);
-    residual_forward(c, c->m->out_bias, ORR_ITEM_MASK1);
-    orr_emit__hold(c, ORR_ITEM_NORM2_IN);
-    orr_emit__untemp(c, output_bytes(c));
-    orr_emit__norm_forward(c, "norm2", here(c));
-    orr_emit__hold(c, ORR_ITEM_NORM2_OUT);
+    residual_and_norm2(c);
     mlp_products(c);
     orr_emit__reduce_output(c, "ffn2", left);
     post_norm_forward(c, ORR_ITEM_POST_NORM2_IN);
@@ -146,10 +160,13 @@ void orr_emit_layer_forward(const OrrEmit *e, OrrBuilder *b, uint32_t layer, boo
     forward(&c, true);
 }
 
-/* Gathers the gradient of what was scattered: needed by both products' gradients. */
+/* Gathers the gradient of what was scattered: needed by both gradients of the product. */
 static void gather_gradient(OrrCtx *c, const char *label) {
-    if (c->is_sp)
-        orr_emit__coll_blocking(c, ORR_ALL_GATHER, output_bytes(c), label);
+    double share = c->f->tp_overlap_frac;
+    if (!c->is_sp)
+        return;
+    orr_emit__coll_blocking(c, ORR_ALL_GATHER, output_bytes(c) * (1.0 - share), label);
+    c->beside = orr_emit__coll(c, ORR_ALL_GATHER, output_bytes(c) * share, label);
 }
 
 static void norm_again(OrrCtx *c, OrrItem output, const char *label) {

@@ -50,7 +50,7 @@ OrrCtx orr_emit__ctx(const OrrEmit *e, OrrBuilder *b, uint32_t layer, OrrPass pa
     c.weight_grad_size = orr_dtype_bytes(f->grads_as_parameters ? e->precision->parameters
                                                                 : e->precision->gradients);
     c.attention_pairs = causal_pairs(m, layer, (double)c.seq);
-    c.after = ORR_NONE;
+    c.after = c.beside = ORR_NONE;
     return c;
 }
 

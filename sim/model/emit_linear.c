@@ -76,10 +76,9 @@ static bool is_gathered(const OrrCtx *c, const OrrLinear *l) {
  * share of a reduction, which starts with the product. */
 void orr_emit__linear_forward(OrrCtx *c, const OrrLinear *l) {
     double gathered = input_bytes(c, l), share = c->f->tp_overlap_frac;
-    uint32_t beside = ORR_NONE;
     if (is_gathered(c, l)) {
         orr_emit__coll_blocking(c, ORR_ALL_GATHER, gathered * (1.0 - share), l->label);
-        beside = orr_emit__coll(c, ORR_ALL_GATHER, gathered * share, l->label);
+        c->beside = orr_emit__coll(c, ORR_ALL_GATHER, gathered * share, l->label);
     } else if (!l->is_column && share > 0.0 && !c->m->is_parallel) {
         uint32_t before = c->after;
         orr_emit__reduce_output(c, l->label, share);
@@ -93,8 +92,9 @@ void orr_emit__linear_forward(OrrCtx *c, const OrrLinear *l) {
     }
     if (is_gathered(c, l))
         orr_emit__untemp(c, gathered);
-    if (beside != ORR_NONE)
-        c->after = beside;
+    if (c->beside != ORR_NONE)
+        c->after = c->beside;
+    c->beside = ORR_NONE;
 }
 
 static void dgrad(OrrCtx *c, const OrrLinear *l) {
@@ -160,6 +160,9 @@ void orr_emit__linear_backward(OrrCtx *c, const OrrLinear *l) {
     }
     if (has_dgrad)
         dgrad(c, l);
+    if (c->beside != ORR_NONE) /* the rest of a gathered gradient came beside that product */
+        c->after = c->beside;
+    c->beside = ORR_NONE;
     if (l->is_column && has_dgrad && (is_async || !has_wgrad))
         reduce = orr_emit__coll(c, kind, bytes, l->label);
     if (has_wgrad)
@@ -193,15 +196,13 @@ void orr_emit__norm_backward(OrrCtx *c, const char *label, double elements, bool
     if (is_eager_rms(c))
         orr_emit__stream(c, ORR_K_NORM, ORR_PASS_DGRAD, label, n * (5.0 * e + 8.0 * 4.0),
                          n * (3.0 * e + 5.0 * 4.0), 12);
-    else if (c->f->fused_norm || c->f->compiled)
+    else if (c->f->compiled) /* adds the residual's gradient too: one read more */
+        orr_emit__stream(c, ORR_K_NORM, ORR_PASS_DGRAD, label,
+                         n * (e + r + (adds_residual ? r : 0.0)), n * e, 2);
+    else if (c->f->fused_norm)
         orr_emit__stream(c, ORR_K_NORM, ORR_PASS_DGRAD, label, n * (e + r), n * e, 2);
     else
         orr_emit__stream(c, ORR_K_NORM, ORR_PASS_DGRAD, label, n * 2.0 * (e + r), n * e, 3);
-    if (!adds_residual)
-        return;
-    /* torch.compile adds in the norm's kernel: one read more. */
-    if (c->f->compiled)
-        orr_emit__stream(c, ORR_K_RESIDUAL, ORR_PASS_DGRAD, "residual_grad", n * r, 0.0, 1);
-    else
+    if (adds_residual && !c->f->compiled)
         orr_emit__stream(c, ORR_K_RESIDUAL, ORR_PASS_DGRAD, "residual_grad", n * 2.0 * r, n * r, 1);
 }

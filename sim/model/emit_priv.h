@@ -49,6 +49,7 @@ typedef struct {
     OrrPass pass;
     bool is_storing;         /* false: forward under full recompute */
     uint32_t after;          /* TP collective whose result the next kernel needs */
+    uint32_t beside;         /* the same, but the next product runs beside it */
     double owed_bytes;       /* working memory that the next kernel allocates */
 } OrrCtx;
 
