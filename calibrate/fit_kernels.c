@@ -13,28 +13,32 @@
 
 #define PARAM_ROWS 4000 /* plenty for a dozen parameters; more rows are thinned evenly */
 
+#define LARGE_SIDE 4096 /* products of these sides and more are bound by computation everywhere */
+
 /* Weights of the penalty by axis. GEMM: of 0.1 to 40 tried on held-out pairs, flat from 0.1 to 0.4.
  * Attention: head sizes have kernels of their own, so that axis is hardly smoothed. */
 static const double smooth_gemm[ORR_SURFACE_AXES] = {0.1, 0.1, 0.1};
 static const double smooth_attn[ORR_SURFACE_AXES] = {0.1, 0.1, 1e-5};
 
-/* Facts of the parts as measured, those of topologies/gpus (a test compares): dense BF16 peak, SMs,
- * HBM rate. FP8 is twice, FP4 four times BF16. Sources: the data sheets named there. */
+/* Facts of the parts as measured, those of topologies/gpus (a test compares): dense peaks, SMs, HBM
+ * rate. FP8 is twice BF16. Sources: the data sheets named there. Long runs: A100 257 (He 2024, random
+ * normal data); H100 the mean of 716, 720 and 730 (fast.cu; SemiAnalysis 2024; gpu-fryer). */
 typedef struct {
     const char *name, *gpu;
-    double bf16_tflops, sms, hbm_gb_per_s;
-    double clock_share; /* see doc/models/kernels.md, "Sustained clocks" */
+    double bf16_tflops, fp4_tflops, sms, hbm_gb_per_s;
+    double held_share; /* sustained clock over boost, as the GPU file has them */
+    double long_run_tflops; /* BF16 product of 8192 cubed, repeated for a minute; 0: none published */
     const char *stack;
 } Part;
 
 static const Part parts[] = {
-    {"a100_sxm80", "a100-sxm-80", 312.0, 108, 2039, 0.955, "TensorRT-LLM 1.0.0"},
-    {"h100_sxm", "h100-sxm-80", 989.4, 132, 3350, 0.93, "TensorRT-LLM 1.3.0rc20"},
-    {"h200_sxm", "h200-sxm", 989.4, 132, 4800, 0.93, "TensorRT-LLM 1.3.0rc20"},
-    {"b200_sxm", "b200-sxm", 2250, 148, 8000, 0.85, "TensorRT-LLM 1.3.0rc20"},
-    {"b300_sxm", "b300-sxm", 2250, 148, 8000, 0.85, "TensorRT-LLM 1.3.0rc20"},
-    {"gb200", "gb200", 2500, 152, 8000, 0.85, "TensorRT-LLM 1.3.0rc20"},
-    {"gb300", "gb300", 2500, 152, 8000, 0.85, "TensorRT-LLM 1.3.0rc20"},
+    {"a100_sxm80", "a100-sxm-80", 312.0, 0, 108, 2039, 1305.0 / 1410, 257, "TensorRT-LLM 1.0.0"},
+    {"h100_sxm", "h100-sxm-80", 989.4, 0, 132, 3350, 1500.0 / 1830, 722, "TensorRT-LLM 1.3.0rc20"},
+    {"h200_sxm", "h200-sxm", 989.4, 0, 132, 4800, 1500.0 / 1830, 0, "TensorRT-LLM 1.3.0rc20"},
+    {"b200_sxm", "b200-sxm", 2250, 9000, 148, 8000, 1580.0 / 1856, 0, "TensorRT-LLM 1.3.0rc20"},
+    {"b300_sxm", "b300-sxm", 2250, 13500, 148, 8000, 1580.0 / 1856, 0, "TensorRT-LLM 1.3.0rc20"},
+    {"gb200", "gb200", 2500, 10000, 152, 8000, 1700.0 / 2008, 0, "TensorRT-LLM 1.3.0rc20"},
+    {"gb300", "gb300", 2500, 15000, 152, 8000, 1808.0 / 2008, 0, "TensorRT-LLM 1.3.0rc20"},
 };
 
 typedef struct {
@@ -42,7 +46,7 @@ typedef struct {
     const char *mask, *dtype; /* as the files name them; mask NULL: GEMM */
     OrrDtype as;
     const char *variant;
-    double peak_factor;   /* over the BF16 peak */
+    double peak_factor;   /* over the BF16 peak; 0: the FP4 peak */
     double operand_bytes;
     bool is_quantised;    /* the measured path quantises A from BF16 first */
 } Series;
@@ -52,11 +56,15 @@ static const Series series[] = {
     {ORR_K_GEMM, NULL, "fp8", ORR_FP8, "", 2, 1, true},
     {ORR_K_GEMM, NULL, "fp8_block", ORR_FP8, "block", 2, 1, true},
     /* NVFP4: a byte of scale for 16 elements of half a byte */
-    {ORR_K_GEMM, NULL, "nvfp4", ORR_FP4, "", 4, 0.5625, true},
+    {ORR_K_GEMM, NULL, "nvfp4", ORR_FP4, "", 0, 0.5625, true},
     {ORR_K_ATTENTION, "causal", "bf16", ORR_BF16, "causal", 1, 2, false},
     {ORR_K_ATTENTION, "full", "bf16", ORR_BF16, "full", 1, 2, false},
     {ORR_K_ATTENTION, "causal", "fp8", ORR_FP8, "causal", 2, 1, false},
 };
+
+static double peak_of(const Part *part, const Series *s) {
+    return 1e12 * (s->peak_factor > 0.0 ? s->peak_factor * part->bf16_tflops : part->fp4_tflops);
+}
 
 /* Where the descent starts and how far it may go; per unit of OrrSurface.params. */
 static void start_gemm(const Part *part, const Series *s, double *p, FitRange *r) {
@@ -72,7 +80,7 @@ static void start_gemm(const Part *part, const Series *s, double *p, FitRange *r
         [ORR_GEMM_SPLIT] = {100, 100000}};
     memcpy(p, first, sizeof first);
     memcpy(r, range, sizeof range);
-    p[ORR_GEMM_PEAK] = part->bf16_tflops * 1e12 * s->peak_factor;
+    p[ORR_GEMM_PEAK] = peak_of(part, s);
     p[ORR_GEMM_SMS] = part->sms;
     p[ORR_GEMM_HBM] = part->hbm_gb_per_s * 1e9;
     if (s->is_quantised) {
@@ -93,7 +101,7 @@ static void start_attn(const Part *part, const Series *s, double *p, FitRange *r
         [ORR_ATTN_KV_EXTRA] = {1, 2000}, [ORR_ATTN_PREP_BYTES] = {1, 32}};
     memcpy(p, first, sizeof first);
     memcpy(r, range, sizeof range);
-    p[ORR_ATTN_PEAK] = part->bf16_tflops * 1e12 * s->peak_factor;
+    p[ORR_ATTN_PEAK] = peak_of(part, s);
     p[ORR_ATTN_SMS] = part->sms;
     p[ORR_ATTN_HBM] = part->hbm_gb_per_s * 1e9;
     if (!strcmp(s->mask, "full")) { /* that path takes Q, K, V as they are */
@@ -221,14 +229,36 @@ static void fit_one(const Part *part, Fit *fit, OrrSurface *s) {
     fit_surface(s, points, n, is_gemm ? smooth_gemm : smooth_attn);
 }
 
+/* Classes of size for the residuals, by FLOPs: below 10 G about 20 to 50 us on these GPUs, above
+ * 1 T about a millisecond. */
+typedef struct {
+    const char *name;
+    double min_flops, max_flops;
+} SizeClass;
+
+static const SizeClass size_classes[] = {
+    {"all", 0, INFINITY},
+    {"small", 0, 1e10},
+    {"middle", 1e10, 1e12},
+    {"large", 1e12, INFINITY},
+};
+
+static double flops_of(const Fit *fit, const FitRow *row) {
+    return fit->series->kind == ORR_K_GEMM ? 2.0 * row->gemm.m * row->gemm.n * row->gemm.k
+                                           : orr_form_attn_flops(&row->attn);
+}
+
 /* One line: shapes, median and 90th percentile of |error|, mean error; held out or all. */
-static void print_residuals(const Part *part, const Fit *fit, const OrrSurface *s) {
+static void print_residuals(const Part *part, const Fit *fit, const OrrSurface *s,
+                            const SizeClass *size) {
     g_autofree double *miss = g_new(double, fit->rows.n_rows);
     uint32_t n = 0;
     double sum = 0.0;
     for (uint32_t i = 0; i < fit->rows.n_rows; i++) {
         const FitRow *row = &fit->rows.rows[i];
-        if (!row->is_judged || (fit->is_trial && !row->is_held_out))
+        double flops = flops_of(fit, row);
+        if (!row->is_judged || (fit->is_trial && !row->is_held_out) || flops < size->min_flops ||
+            flops >= size->max_flops)
             continue;
         double x[ORR_SURFACE_AXES];
         place_row(fit, row, x);
@@ -239,9 +269,37 @@ static void print_residuals(const Part *part, const Fit *fit, const OrrSurface *
     if (!n)
         return;
     qsort(miss, n, sizeof *miss, compare_doubles);
-    printf("%s,%s,%s,%s,%s,%u,%.2f,%.2f,%.2f\n", part->name, orr_kernel_kind_name(s->kind),
-           fit->series->dtype, s->variant, fit->is_trial ? "held_out" : "all", n,
+    printf("%s,%s,%s,%s,%s,%s,%u,%.2f,%.2f,%.2f\n", part->name, orr_kernel_kind_name(s->kind),
+           fit->series->dtype, s->variant, size->name, fit->is_trial ? "held_out" : "all", n,
            100.0 * miss[n / 2], 100.0 * miss[n * 9 / 10], 100.0 * sum / n);
+}
+
+static double median_rate(const FitRows *rows, double min_ns, double max_ns) {
+    g_autofree double *rate = g_new(double, rows->n_rows);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < rows->n_rows; i++) {
+        const OrrGemmShape *g = &rows->rows[i].gemm;
+        double ns = rows->rows[i].ns;
+        if (fmin(g->m, fmin(g->n, g->k)) >= LARGE_SIDE && ns >= min_ns && ns < max_ns)
+            rate[n++] = 2.0 * g->m * g->n * g->k / ns;
+    }
+    qsort(rate, n, sizeof *rate, compare_doubles);
+    return n ? rate[n / 2] : 0.0;
+}
+
+/* Rate of large products in long runs over that of short kernels in the tables. Where no long run is
+ * published, long kernels of the table stand in: repeats of one of 13 ms and more bring the GPU to
+ * its power limit, as a training step does; repeats of one of 0.4 to 3 ms end before that. See
+ * doc/models/kernels.md, "Sustained clocks". */
+static double long_over_short(const Part *part, const FitRows *rows) {
+    for (uint32_t i = 0; part->long_run_tflops > 0.0 && i < rows->n_rows; i++) {
+        const OrrGemmShape *g = &rows->rows[i].gemm;
+        if (g->m == 8192.0 && g->n == 8192.0 && g->k == 8192.0)
+            return part->long_run_tflops * 1e12 / (2.0 * g->m * g->n * g->k / rows->rows[i].ns * 1e9);
+    }
+    double short_rate = median_rate(rows, 0.4e6, 3.2e6);
+    double long_rate = median_rate(rows, 12.8e6, INFINITY);
+    return short_rate > 0.0 && long_rate > 0.0 ? fmin(1.0, long_rate / short_rate) : 1.0;
 }
 
 static bool fit_series(const Part *part, const Series *sr, const char *data, bool is_trial,
@@ -253,9 +311,12 @@ static bool fit_series(const Part *part, const Series *sr, const char *data, boo
                   ? fit_rows_gemm(path, sr->dtype, sr->operand_bytes, &fit.rows, error)
                   : fit_rows_attn(path, sr->mask, sr->dtype, sr->operand_bytes, &fit.rows, error);
     if (ok && fit.rows.n_rows) {
+        if (sr->kind == ORR_K_GEMM && sr->as == ORR_BF16)
+            set->clock_share = part->held_share / long_over_short(part, &fit.rows);
         OrrSurface *s = &set->surfaces[set->n_surfaces++];
         fit_one(part, &fit, s);
-        print_residuals(part, &fit, s);
+        for (uint32_t i = 0; i < G_N_ELEMENTS(size_classes); i++)
+            print_residuals(part, &fit, s, &size_classes[i]);
     }
     fit_rows_clear(&fit.rows);
     return ok;
@@ -266,7 +327,6 @@ static bool fit_part(const Part *part, const char *data, const char *out, GError
     set->surfaces = g_new0(OrrSurface, G_N_ELEMENTS(series));
     set->gpu = g_strdup(part->gpu);
     set->name = g_strdup(part->name);
-    set->clock_share = part->clock_share;
     set->source = g_strdup_printf("fitted from gemm_%s.csv and attention_forward_%s.csv: public "
                                   "performance tables of ai-dynamo/aiconfigurator (Apache-2.0), "
                                   "snapshot of August 2026, measured with %s",
@@ -301,7 +361,7 @@ int main(int argc, char **argv) {
                 error ? error->message : "give --data DIR and either --out DIR or --hold-out");
         return ORR_ERROR_USAGE;
     }
-    printf("gpu,kind,dtype,variant,judged_on,shapes,median_pct,p90_pct,bias_pct\n");
+    printf("gpu,kind,dtype,variant,size,judged_on,shapes,median_pct,p90_pct,bias_pct\n");
     for (uint32_t i = 0; i < G_N_ELEMENTS(parts); i++) {
         if (gpu && strcmp(gpu, parts[i].name))
             continue;

@@ -89,7 +89,10 @@ double orr_cost__attention_ns(const OrrCost *cost, const OrrKernel *k) {
     /* the fixed cost of the tables is that of a serving stack with several kernels: not ours */
     double ns = (orr_form_attn_ns(model->params, &shape, cost->clock_frac) -
                  model->params[ORR_ATTN_FIXED]) *
-                surface_ratio(model, &shape) / library_rate[cost->gpu->arch];
+                surface_ratio(model, &shape);
+    if (model->surface)
+        ns = orr_cost__unthrottle(cost, ns);
+    ns /= library_rate[cost->gpu->arch];
     if (k->pass != ORR_PASS_FORWARD)
         ns *= BACKWARD_FLOPS / BACKWARD_RATE_FRAC;
     return ns + fixed_ns;

@@ -48,6 +48,18 @@ OrrDtype orr_cost__runs_as(const OrrGpu *gpu, OrrDtype dtype) {
     return ORR_FP32;
 }
 
+/* In the tables the rate of large products falls from kernels of 3 ms to kernels of 13 ms and then
+ * stays (doc/models/kernels.md, "Sustained clocks"). */
+#define THROTTLE_BEGINS_NS 3.2e6
+#define THROTTLE_ENDS_NS 12.8e6
+
+double orr_cost__unthrottle(const OrrCost *cost, double ns) {
+    if (ns <= THROTTLE_BEGINS_NS || cost->clock_frac >= 1.0)
+        return ns;
+    double part = log(ns / THROTTLE_BEGINS_NS) / log(THROTTLE_ENDS_NS / THROTTLE_BEGINS_NS);
+    return ns * (1.0 - (1.0 - cost->clock_frac) * fmin(1.0, part));
+}
+
 char *orr_cost__origin(const OrrGpu *gpu, const OrrSurfaceSet *set, const OrrSurface *surface) {
     if (!surface)
         return g_strdup("roofline");

@@ -29,6 +29,10 @@ OrrDtype orr_cost__runs_as(const OrrGpu *gpu, OrrDtype dtype);
 /* "surface gemm bf16 h100_sxm", with ", scaled to GPU" if measured on another; or "roofline". */
 char *orr_cost__origin(const OrrGpu *gpu, const OrrSurfaceSet *set, const OrrSurface *surface);
 
+/* Time of a measured kernel at the sustained clock, given @ns as the form and the surface have it
+ * at cost->clock_frac: rows of long kernels were measured at the power limit already. */
+double orr_cost__unthrottle(const OrrCost *cost, double ns);
+
 void orr_cost__gemm_init(OrrCost *cost, const OrrSurfaceSet *set);
 void orr_cost__attention_init(OrrCost *cost, const OrrSurfaceSet *set);
 double orr_cost__gemm_ns(const OrrCost *cost, const OrrKernel *k);

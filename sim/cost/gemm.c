@@ -52,7 +52,7 @@ double orr_cost__gemm_ns(const OrrCost *cost, const OrrKernel *k) {
     if (model->surface) {
         double x[ORR_SURFACE_AXES];
         orr_form_gemm_place(&shape, x);
-        ns *= orr_surface_ratio(model->surface, x);
+        ns = orr_cost__unthrottle(cost, ns * orr_surface_ratio(model->surface, x));
     }
     return ns + cost->gpu->kernel_fixed_ns * (launches - 1.0);
 }

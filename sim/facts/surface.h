@@ -21,7 +21,7 @@ typedef struct {
 
 typedef struct {
     char *gpu, *source, *name;
-    double clock_share; /* clock that the measured runs held, over the GPU's boost clock */
+    double clock_share; /* clock that short measured runs held, over the GPU's boost clock */
     OrrSurface *surfaces;
     uint32_t n_surfaces;
 } OrrSurfaceSet;
