@@ -7,6 +7,8 @@
 #include <glib.h>
 #include <string.h>
 
+#include "sim/io/text.h"
+
 typedef struct {
     uint32_t row, virtual_stage, micro_batch;
     OrrPass pass;
@@ -45,11 +47,13 @@ static bool read_cells(const char *where, char ***rows, guint n_rows, GArray *ce
             Cell cell = {.row = r};
             if (text[0] == '\0')
                 continue;
-            if (!parse_cell(text, &cell))
+            if (!parse_cell(text, &cell)) {
+                g_autofree char *shown = orr_text_excerpt(text);
                 return orr_fail_input(error,
-                                      "%s: row %u, cell %u: '%.40s' is no pass; cells are a virtual "
+                                      "%s: row %u, cell %u: '%s' is no pass; cells are a virtual "
                                       "stage, one of F B I W, and a micro-batch, such as 2F0",
-                                      where, r + 1, c + 1, text);
+                                      where, r + 1, c + 1, shown);
+            }
             g_array_append_val(cells, cell);
         }
     }

@@ -193,6 +193,8 @@ int main(int argc, char **argv)
         run(data ? data : (const uint8_t *)"", length);
     }
     uint64_t n = first < argc ? 0 : search(corpus, seed, seconds);
+    g_autofree char *file = fuzz_path();
+    unlink(file);
     printf("%s: %u inputs and %lu mutations of seed %lu passed\n", target, corpus->len,
            (unsigned long)n, (unsigned long)seed);
     return 0;

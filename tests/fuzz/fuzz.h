@@ -6,17 +6,25 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include <glib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* For loaders that want a file: the bytes in a file of this process, ending in @suffix; g_free the
- * path. The same path each time. */
-static inline char *fuzz_file(const uint8_t *data, size_t size, const char *suffix)
+/* The one temporary file of this process, a key file by its name; g_free. */
+static inline char *fuzz_path(void)
 {
-    char *path = g_strdup_printf("%s/orrery-fuzz-%s%s", g_get_tmp_dir(), g_get_prgname(), suffix);
-    if (!g_file_set_contents(path, (const char *)data, (gssize)size, NULL))
+    return g_strdup_printf("%s/orrery-%s-%d.ini", g_get_tmp_dir(), g_get_prgname(), (int)getpid());
+}
+
+/* For loaders that want a file: the bytes at fuzz_path; g_free. */
+static inline char *fuzz_file(const uint8_t *data, size_t size)
+{
+    char *path = fuzz_path();
+    FILE *file = fopen(path, "wb"); /* no g_file_set_contents: it waits for the disk */
+    if (!file || fwrite(data, 1, size, file) != size || fclose(file) != 0)
         g_error("cannot write %s", path);
     return path;
 }

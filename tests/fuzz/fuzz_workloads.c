@@ -4,7 +4,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    g_autofree char *path = fuzz_file(data, size, ".ini");
+    g_autofree char *path = fuzz_file(data, size);
     GError *error = NULL;
     g_autoptr(OrrSources) sources = orr_sources_new();
     g_autoptr(OrrModel) model = orr_workload_model(path, NULL, 0, sources, &error);
