@@ -15,7 +15,7 @@ static const char *refusal(const OrrCollCase *c, const OrrAlgorithm *a)
 /* LL128 needs NVLink inside the node; NCCL leaves it off elsewhere. */
 static bool proto_works(const OrrCollCase *c, OrrProto proto)
 {
-    return proto != ORR_PROTO_LL128 || !orr_collective__is_pcie(c->place) ||
+    return proto != ORR_PROTO_LL128 || !orr_collective__is_pcie(c) ||
            c->place->max_per_domain == 1;
 }
 
@@ -34,12 +34,21 @@ static char *alternatives(const OrrCollCase *c)
     return g_string_free(s, FALSE);
 }
 
+/* The one algorithm that is left, or ORR_N_ALGOS. */
+static OrrAlgo forced_algo(const OrrCollCase *c)
+{
+    uint32_t mask = c->force->algos[c->kind];
+    if (c->force->algo != ORR_N_ALGOS || mask == 0 || (mask & (mask - 1)))
+        return c->force->algo;
+    return (OrrAlgo)orr_collective__log2(mask);
+}
+
 static bool check_forced(const OrrCollCase *c, GError **error)
 {
     const OrrNcclForce *f = c->force;
-    if (f->algo == ORR_N_ALGOS)
+    if (forced_algo(c) == ORR_N_ALGOS)
         return true;
-    const OrrAlgorithm *a = orr_algorithm(f->algo);
+    const OrrAlgorithm *a = orr_algorithm(forced_algo(c));
     g_autofree char *would = alternatives(c);
     if (!(a->collectives & ORR_BIT(c->kind)))
         return orr_fail_input(error, "%s cannot be done by %s; possible here: %s",
@@ -67,7 +76,7 @@ static void choose_pairs(const OrrCollCase *c, OrrAlgo *algo, OrrProto *proto)
 /* Algorithms outside NCCL have no entry in its tuner: their protocol is the forced one or Simple. */
 static void choose_forced_other(const OrrCollCase *c, OrrAlgo *algo, OrrProto *proto)
 {
-    *algo = c->force->algo;
+    *algo = forced_algo(c);
     *proto = c->force->proto != ORR_N_PROTOS ? c->force->proto : ORR_PROTO_SIMPLE;
 }
 
@@ -78,19 +87,23 @@ static bool allowed(const OrrCollCase *c, const OrrAlgorithm *a, OrrProto proto)
         return false;
     if (f->algo != ORR_N_ALGOS && a->id != f->algo)
         return false;
+    if (f->algos[c->kind] && !(f->algos[c->kind] & ORR_BIT(a->id)))
+        return false;
+    if (f->protos[c->kind])
+        return f->protos[c->kind] & ORR_BIT(proto);
     return f->proto != ORR_N_PROTOS ? proto == f->proto : proto_works(c, proto);
 }
 
 bool orr_collective__choose(const OrrCollCase *c, OrrAlgo *algo, OrrProto *proto, GError **error)
 {
+    if (c->kind == ORR_ALL_TO_ALL || c->kind == ORR_SEND_RECV) {
+        choose_pairs(c, algo, proto); /* NCCL_ALGO does not touch them */
+        return c->force->algo == ORR_N_ALGOS || check_forced(c, error);
+    }
     if (!check_forced(c, error))
         return false;
-    bool pairs = c->kind == ORR_ALL_TO_ALL || c->kind == ORR_SEND_RECV;
-    if (pairs) {
-        choose_pairs(c, algo, proto);
-        return true;
-    }
-    if (c->force->algo != ORR_N_ALGOS && !orr_algorithm(c->force->algo)->is_nccl) {
+    OrrAlgo forced = forced_algo(c);
+    if (forced != ORR_N_ALGOS && !orr_algorithm(forced)->is_nccl) {
         choose_forced_other(c, algo, proto);
         return true;
     }
@@ -108,7 +121,9 @@ bool orr_collective__choose(const OrrCollCase *c, OrrAlgo *algo, OrrProto *proto
         }
     if (best >= 0)
         return true;
-    return orr_fail_input(error, "no algorithm of NCCL serves %s over %u ranks with protocol %s",
-                          orr_collective_name(c->kind), c->place->n_ranks,
-                          c->force->proto == ORR_N_PROTOS ? "any" : orr_proto_name(c->force->proto));
+    g_autofree char *would = alternatives(c);
+    return orr_fail_input(error,
+                          "nothing that NCCL_ALGO and NCCL_PROTO leave serves %s over %u ranks; "
+                          "possible algorithms here: %s",
+                          orr_collective_name(c->kind), c->place->n_ranks, would);
 }

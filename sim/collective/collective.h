@@ -35,7 +35,11 @@ typedef struct {
     uint32_t n_threads, max_channels, min_channels;
     uint32_t version;   /* 22706 = 2.27.6; 0: default */
     uint32_t sockets_per_thread, socket_threads;
-    bool nvls_off, sharp_off;
+    bool nvls_off, sharp_on; /* sharp_on: NCCL_COLLNET_ENABLE=1; NCCL leaves it off */
+    bool p2p_off;            /* NCCL_P2P_DISABLE=1: through the host's memory, at PCIe's rate */
+    uint32_t nics_per_node;  /* that NCCL_IB_HCA leaves; 0: all */
+    /* Bits 1 << OrrAlgo and 1 << OrrProto that lists leave to each collective; 0: all. */
+    uint32_t algos[ORR_N_COLLECTIVES], protos[ORR_N_COLLECTIVES];
     double buffer_bytes; /* NCCL_BUFFSIZE; 0: 4 MiB */
     bool use_sockets;    /* NCCL_IB_DISABLE=1, NCCL_NET=Socket or NCCL_IB_HCA that names no NIC */
     const struct OrrCollConstants *constants; /* measured constants; NULL: the shipped ones */

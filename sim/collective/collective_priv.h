@@ -17,9 +17,11 @@ typedef struct {
 /* Members in one domain, mean: n_ranks / n_domains. */
 double orr_collective__ppn(const OrrCommPlace *p);
 /* Whether the members of a domain talk over PCIe. */
-bool orr_collective__is_pcie(const OrrCommPlace *p);
+bool orr_collective__is_pcie(const OrrCollCase *c);
 /* Bytes per second of one member inside its domain, one direction, nominal. */
-double orr_collective__intra_bytes_per_s(const OrrCommPlace *p);
+double orr_collective__intra_bytes_per_s(const OrrCollCase *c);
+/* NICs of a domain that the members may use: their own, as far as NCCL_IB_HCA leaves them. */
+double orr_collective__nics(const OrrCollCase *c);
 /* What one NIC gets, fabric included, one direction, nominal. */
 double orr_collective__nic_bytes_per_s(const OrrCollCase *c);
 /* The network as the collective sees it: @force may have sent it to sockets. */

@@ -8,8 +8,8 @@ static const char *refuse(const OrrCollCase *c)
 {
     if (!c->place->has_sharp)
         return "needs in-network reduction (SHARP) in the fabric";
-    if (c->force->sharp_off)
-        return "is off (NCCL_COLLNET_ENABLE=0)";
+    if (!c->force->sharp_on)
+        return "is off (NCCL_COLLNET_ENABLE=1 turns it on)";
     return c->place->n_domains < 2 ? "needs at least two domains" : NULL;
 }
 
@@ -29,7 +29,7 @@ static void price(const OrrCollCase *c, OrrProto proto, double steps, double vol
                         .intra_steps = steps,
                         .inter_steps = 2,
                         .nvlink_per_rank = volume,
-                        .nic_per_nic = 1 / p->nics_per_domain,
+                        .nic_per_nic = 1 / orr_collective__nics(c),
                         .nic_eff_frac = c->constants->sharp_eff_frac,
                         .n_channels = c->constants->arch[p->arch].n_channels};
     orr_collective__price(c, proto, &work, plan);

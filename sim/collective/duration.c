@@ -10,14 +10,24 @@ double orr_collective__ppn(const OrrCommPlace *p)
     return (double)p->n_ranks / p->n_domains;
 }
 
-bool orr_collective__is_pcie(const OrrCommPlace *p)
+bool orr_collective__is_pcie(const OrrCollCase *c)
 {
-    return p->nvlink == ORR_NVLINK_NONE || p->nvlink_bytes_per_s <= 0;
+    const OrrCommPlace *p = c->place;
+    return c->force->p2p_off || p->nvlink == ORR_NVLINK_NONE || p->nvlink_bytes_per_s <= 0;
 }
 
-double orr_collective__intra_bytes_per_s(const OrrCommPlace *p)
+double orr_collective__intra_bytes_per_s(const OrrCollCase *c)
 {
-    return orr_collective__is_pcie(p) ? p->pcie_bytes_per_s : p->nvlink_bytes_per_s;
+    return orr_collective__is_pcie(c) ? c->place->pcie_bytes_per_s : c->place->nvlink_bytes_per_s;
+}
+
+double orr_collective__nics(const OrrCollCase *c)
+{
+    const OrrCommPlace *p = c->place;
+    if (!c->force->nics_per_node)
+        return p->nics_per_domain;
+    double nodes = fmax(1, (double)p->n_nodes / p->n_domains);
+    return fmin(p->nics_per_domain, nodes * c->force->nics_per_node);
 }
 
 OrrNet orr_collective__net(const OrrCollCase *c)
@@ -56,7 +66,7 @@ uint32_t orr_collective__log2(uint32_t n)
 
 const OrrCollLaw *orr_collective__ring_law(const OrrCollCase *c, OrrProto proto)
 {
-    if (orr_collective__is_pcie(c->place))
+    if (orr_collective__is_pcie(c))
         return &c->constants->pcie[proto];
     return &c->constants->arch[c->place->arch].ring[proto];
 }
@@ -97,9 +107,12 @@ void orr_collective__price(const OrrCollCase *c, OrrProto proto, const OrrCollWo
     double latency_ns = (law->launch_ns + work->intra_steps * law->step_ns) *
                         (1 + law->full_frac * full / (1 + full));
     plan->n_channels = channels(c, work->n_channels);
-    /* Fewer channels than the kernel wants move proportionally less. */
+    /* Fewer channels than the kernel wants move proportionally less; so do blocks of threads below
+     * half of NCCL's 512, which is still enough to keep a channel's copies in flight. */
     double share = fmin(1.0, (double)plan->n_channels / work->n_channels);
-    double intra_bytes_per_s = orr_collective__intra_bytes_per_s(p) * law->eff_frac * share;
+    if (c->force->n_threads)
+        share *= fmin(1.0, c->force->n_threads / 256.0);
+    double intra_bytes_per_s = orr_collective__intra_bytes_per_s(c) * law->eff_frac * share;
     double intra_ns = 1e9 * c->bytes * (work->nvlink_per_rank + work->extra_per_rank) /
                           intra_bytes_per_s +
                       (work->copy_per_rank > 0

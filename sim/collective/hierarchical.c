@@ -24,7 +24,7 @@ static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
                         .intra_steps = both * (local - 1),
                         .inter_steps = both * (d - 1),
                         .nvlink_per_rank = both * (local - 1) / local,
-                        .nic_per_nic = both * (d - 1) / d / p->nics_per_domain,
+                        .nic_per_nic = both * (d - 1) / d / orr_collective__nics(c),
                         .n_channels = arch->n_channels};
     orr_collective__price(c, proto, &work, plan);
 }

@@ -13,7 +13,7 @@ static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
                         .intra_steps = 1,
                         .inter_steps = away > 0 ? 1 : 0,
                         .nvlink_per_rank = local - 1,
-                        .nic_per_nic = away > 0 ? away * local / p->nics_per_domain : 0,
+                        .nic_per_nic = away > 0 ? away * local / orr_collective__nics(c) : 0,
                         .n_channels = arch->n_pair_channels};
     orr_collective__price(c, proto, &work, plan);
 }

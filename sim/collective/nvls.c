@@ -26,8 +26,8 @@ static const char *refuse(const OrrCollCase *c)
 static const char *refuse_one(const OrrCollCase *c)
 {
     const char *why = refuse(c);
-    if (!why && c->place->n_domains > 1 && (!c->place->has_sharp || c->force->sharp_off))
-        return "needs in-network reduction (SHARP) to leave the domain";
+    if (!why && c->place->n_domains > 1 && (!c->place->has_sharp || !c->force->sharp_on))
+        return "needs in-network reduction (SHARP, NCCL_COLLNET_ENABLE=1) to leave the domain";
     return why;
 }
 
@@ -58,7 +58,7 @@ static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
                         .intra_steps = p->max_per_domain,
                         .inter_steps = out ? 2 : 0,
                         .nvlink_per_rank = volume(c->kind, p->max_per_domain),
-                        .nic_per_nic = out ? 1 / p->nics_per_domain : 0,
+                        .nic_per_nic = out ? 1 / orr_collective__nics(c) : 0,
                         .nic_eff_frac = c->constants->sharp_eff_frac,
                         .fill_bytes = loop_bytes(c),
                         .n_channels = arch->n_channels};
@@ -76,7 +76,7 @@ static void cost_tree(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
                         .nvlink_per_rank = moved,
                         .extra_per_rank = moved * (1 / arch->nvls_tree_frac[p->n_domains > 2] - 1),
                         .nic_per_nic = orr_collective__tree_nic_volume(p->n_domains) /
-                                       p->nics_per_domain,
+                                       orr_collective__nics(c),
                         .fill_bytes = loop_bytes(c),
                         .n_channels = arch->n_channels};
     orr_collective__price(c, proto, &work, plan);

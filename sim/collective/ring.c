@@ -30,7 +30,7 @@ static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
                         .nvlink_per_rank = p->max_per_domain > 1 ? volume : 0,
                         .copy_per_rank = own_copies(c->kind) / n,
                         .copy_bytes_per_s = arch->copy_bytes_per_s,
-                        .nic_per_nic = d > 1 ? volume / p->nics_per_domain : 0,
+                        .nic_per_nic = d > 1 ? volume / orr_collective__nics(c) : 0,
                         .n_channels = arch->n_channels};
     orr_collective__price(c, proto, &work, plan);
 }

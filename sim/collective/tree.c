@@ -27,7 +27,7 @@ static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
         .inter_steps = 2 * orr_collective__log2(p->n_domains),
         .nvlink_per_rank = chain,
         .extra_per_rank = chain * (1 / c->constants->tree_eff_frac - 1),
-        .nic_per_nic = orr_collective__tree_nic_volume(p->n_domains) / fmax(p->nics_per_domain, 1e-9),
+        .nic_per_nic = orr_collective__tree_nic_volume(p->n_domains) / orr_collective__nics(c),
         .n_channels = c->constants->arch[p->arch].n_channels};
     orr_collective__price(c, proto, &work, plan);
 }

@@ -1,5 +1,5 @@
 /* NCCL's tuner: time = latency + bytes / bandwidth with its static tables, dated by version.
- * Source of all numbers here: NCCL, src/graph/tuning.cc (2.8, 2.18, 2.28), src/graph/topo.h and
+ * Source of all numbers here: NCCL, src/graph/tuning.cc (2.7, 2.18, 2.28), src/graph/topo.h and
  * the speed arrays of src/graph/search.cc. Bandwidths in GB/s and latencies in microseconds, as
  * there. Its search for graphs is replaced by what it finds on the usual machines: a ring at four
  * fifths of the nominal NVLink rate (20 of 25 GB/s a link in topo.h), NICs at 48 of 50 GB/s. Left
@@ -20,6 +20,7 @@ typedef struct {
     double tree_ll128_max[N_CAPS][3];
     double tree_max[N_CAPS][3];
     double nvls_tree_max[N_CAPS][3];
+    double tree_total[3]; /* over all channels; 0: no limit */
     double nvls_eff[N_CAPS];
     double ring_ll_share, plateau;
 } Table;
@@ -49,21 +50,25 @@ typedef struct {
     }
 
 static const Table tables[] = {
-    {.version = 0, /* NCCL 2.8.3, src/graph/tuning.cc; no NVLS, no Hopper */
-     .base_us = {[ORR_ALGO_RING] = {3.6, 10.0, 8.4}, [ORR_ALGO_TREE] = {4.4, 4.4, 0.0}},
-     .hop_us = {[NVLINK] = {[ORR_ALGO_RING] = {0.6, 1.9, 3.4},
-                            [ORR_ALGO_TREE] = {0.52, 1.25, 28.0},
-                            [ORR_ALGO_COLLNET_CHAIN] = {0, 0, 8.0}},
+    {.version = 0, /* NCCL 2.7 to 2.10, src/graph/tuning.cc; no NVLS, no Hopper */
+     .base_us = {[ORR_ALGO_RING] = {3.6, 10.0, 8.4},
+                 [ORR_ALGO_TREE] = {4.4, 4.4, 0.0},
+                 [ORR_ALGO_COLLNET_CHAIN] = {4.4, 4.4, 0.0}},
+     .hop_us = {[NVLINK] = {[ORR_ALGO_RING] = {0.47, 1.9, 3.4},
+                            [ORR_ALGO_TREE] = {0.52, 1.2, 28.0},
+                            [ORR_ALGO_COLLNET_CHAIN] = {0.5, 1.2, 4.0}},
                 [PCI] = {[ORR_ALGO_RING] = {1.0, 2.5, 5.7},
                          [ORR_ALGO_TREE] = {1.0, 1.9, 28.0},
-                         [ORR_ALGO_COLLNET_CHAIN] = {0, 0, 8.0}},
+                         [ORR_ALGO_COLLNET_CHAIN] = {1.0, 1.9, 5.5}},
                 [NET] = {[ORR_ALGO_RING] = {2.7, 4.0, 9.6},
-                         [ORR_ALGO_TREE] = {5.0, 8.5, 28.0},
-                         [ORR_ALGO_COLLNET_CHAIN] = {0, 0, 10.7}}},
-     .ll_max = {{39.0, 39.0, 20.4}, {87.7, 22.5, 19.0}, {87.7, 22.5, 19.0}, {87.7, 22.5, 19.0}},
-     .ring_ll128_max = {{20, 20, 20}, {20, 20, 20}, {20, 20, 20}, {20, 20, 20}},
-     .tree_ll128_max = {{20, 20, 20}, {20, 20, 20}, {20, 20, 20}, {20, 20, 20}},
-     .tree_max = {{26.5, 18.5, 10.0}, {24, 23.6, 17.8}, {24, 23.6, 17.8}, {24, 23.6, 17.8}},
+                         [ORR_ALGO_TREE] = {5.0, 8.5, 50.0},
+                         [ORR_ALGO_COLLNET_CHAIN] = {5.0, 5.0, 10.7}}},
+     .ll_max = {{1e9, 1e9, 1e9}, {1e9, 1e9, 1e9}, {1e9, 1e9, 1e9}, {1e9, 1e9, 1e9}},
+     .ring_ll128_max = {{16.7, 16.7, 16.7}, {16.7, 16.7, 16.7}, {16.7, 16.7, 16.7},
+                        {16.7, 16.7, 16.7}},
+     .tree_ll128_max = {{13, 13, 13}, {13, 13, 13}, {13, 13, 13}, {13, 13, 13}}, /* 7/9 of ring */
+     .tree_max = {{1e9, 1e9, 1e9}, {1e9, 1e9, 1e9}, {1e9, 1e9, 1e9}, {1e9, 1e9, 1e9}},
+     .tree_total = {110, 110, 80},
      .ring_ll_share = 0.25,
      .plateau = 1.9},
     {.version = 21800, /* NCCL 2.18 to 2.26, src/graph/tuning.cc */
@@ -114,16 +119,16 @@ static int cap_of(OrrArch arch)
 
 /* Total rate of the ring channels inside a domain, GB/s: topo.h counts 20 to 20.6 (40.1) of 25
  * (50) GB/s a link, and 12 of 16 on PCIe. */
-static double intra_total(const OrrCommPlace *p)
+static double intra_total(const OrrCollCase *c)
 {
-    bool pcie = orr_collective__is_pcie(p);
-    return orr_collective__intra_bytes_per_s(p) / 1e9 * (pcie ? 0.75 : 0.8);
+    bool pcie = orr_collective__is_pcie(c);
+    return orr_collective__intra_bytes_per_s(c) / 1e9 * (pcie ? 0.75 : 0.8);
 }
 
 /* Of all NICs of a domain; 48 of 50 GB/s, 24 of 25 in the speed arrays of search.cc. */
 static double inter_total(const OrrCollCase *c)
 {
-    return c->place->nics_per_domain * orr_collective__nic_bytes_per_s(c) / 1e9 * 0.96;
+    return orr_collective__nics(c) * orr_collective__nic_bytes_per_s(c) / 1e9 * 0.96;
 }
 
 /* Channels of the ring graph, after doubling (search.cc, connect.cc). On Blackwell the measured
@@ -134,10 +139,10 @@ static double n_channels(const OrrCollCase *c)
     static const double intra[N_CAPS] = {12, 24, 24, 16};
     const OrrCommPlace *p = c->place;
     uint32_t v = c->force->version;
-    if (orr_collective__is_pcie(p))
+    if (orr_collective__is_pcie(c))
         return 2;
     if (p->n_domains > 1)
-        return fmax(2, fmin(32, 2 * p->nics_per_domain));
+        return fmax(2, fmin(32, 2 * orr_collective__nics(c)));
     if (cap_of(p->arch) == BLACKWELL && v && (v < 22705 || v >= 22900))
         return 8;
     return intra[cap_of(p->arch)];
@@ -145,12 +150,12 @@ static double n_channels(const OrrCollCase *c)
 
 /* The NVLS graph: a channel per head, each GPU carries its own twice; the fastest entry of
  * search.cc's speed array that fits. Returns the channel's rate. */
-static double nvls_channel(const OrrCommPlace *p, double heads)
+static double nvls_channel(const OrrCollCase *c, double heads)
 {
     static const double hopper[] = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3, 0};
     static const double blackwell[] = {90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18, 0};
-    const double *speed = cap_of(p->arch) == BLACKWELL ? blackwell : hopper;
-    double limit = intra_total(p) / (heads + 1);
+    const double *speed = cap_of(c->place->arch) == BLACKWELL ? blackwell : hopper;
+    double limit = intra_total(c) / (heads + 1);
     while (*speed > limit)
         speed++;
     return *speed;
@@ -163,7 +168,7 @@ static double nvls_bus(const OrrCollCase *c, const Table *t, OrrAlgo algo)
     int cap = cap_of(p->arch), scale = p->n_domains <= 2 ? (int)p->n_domains - 1 : 2;
     double heads = fmin(p->max_per_domain, 16); /* channels of the graph; most have 8 */
     double ppn = orr_collective__ppn(p);
-    double bw = nvls_channel(p, heads) * t->nvls_eff[cap] * (heads - 1) / heads;
+    double bw = nvls_channel(c, heads) * t->nvls_eff[cap] * (heads - 1) / heads;
     bw *= c->kind == ORR_ALL_REDUCE ? 2 : (ppn - 1) / ppn;
     if (p->n_domains > 1) {
         double inter = inter_total(c) / heads;
@@ -190,6 +195,8 @@ static double tree_bus(const OrrCollCase *c, const Table *t, OrrProto proto, dou
     const OrrCommPlace *p = c->place;
     int cap = cap_of(p->arch), scale = p->n_domains <= 2 ? (int)p->n_domains - 1 : 2;
     double bus = fmin(total * 0.92, n_channels(c) * t->tree_max[cap][scale]);
+    if (t->tree_total[scale] > 0)
+        bus = fmin(bus, t->tree_total[scale]);
     if (proto == ORR_PROTO_LL)
         bus = fmin(bus / 3.8, t->ll_max[p->n_domains == 1 ? cap : VOLTA][scale]);
     if (proto == ORR_PROTO_LL128)
@@ -206,7 +213,7 @@ static double bandwidth(const OrrCollCase *c, const Table *t, OrrAlgo algo, OrrP
     double nsteps = c->kind == ORR_ALL_REDUCE                                    ? 2 * (n - 1)
                     : c->kind == ORR_ALL_GATHER || c->kind == ORR_REDUCE_SCATTER ? n - 1
                                                                                  : n;
-    double intra = intra_total(p), inter = d > 1 ? inter_total(c) : intra;
+    double intra = intra_total(c), inter = d > 1 ? inter_total(c) : intra;
     switch (algo) {
     case ORR_ALGO_RING:
         return ring_bus(c, t, proto, p->max_per_domain > 1 ? fmin(intra, inter) : inter) * n / nsteps;
@@ -218,7 +225,7 @@ static double bandwidth(const OrrCollCase *c, const Table *t, OrrAlgo algo, OrrP
     case ORR_ALGO_NVLS_TREE:
         return nvls_bus(c, t, algo) * (c->kind == ORR_ALL_REDUCE ? n / nsteps : 1);
     case ORR_ALGO_COLLNET_DIRECT: {
-        double factor = orr_collective__ppn(p) / fmax(1, p->nics_per_domain);
+        double factor = orr_collective__ppn(p) / fmax(1, orr_collective__nics(c));
         factor -= (factor - 1) / 2;
         return fmin(intra, inter) / factor * (cap_of(p->arch) >= HOPPER ? 0.85 : 1) * 0.5;
     }
@@ -238,7 +245,7 @@ static double latency(const OrrCollCase *c, const Table *t, OrrAlgo algo, OrrPro
 {
     const OrrCommPlace *p = c->place;
     double n = p->n_ranks, d = p->n_domains, local = floor(n / d);
-    const double(*hop)[ORR_N_PROTOS] = t->hop_us[orr_collective__is_pcie(p) ? PCI : NVLINK];
+    const double(*hop)[ORR_N_PROTOS] = t->hop_us[orr_collective__is_pcie(c) ? PCI : NVLINK];
     double base = t->base_us[algo][proto], intra = hop[algo][proto];
     /* With one rank a node nothing hides the network: the tree's hop is taken. */
     double inter = t->hop_us[NET][local <= 1 ? ORR_ALGO_TREE : algo][proto];
