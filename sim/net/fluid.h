@@ -2,10 +2,13 @@
  * (sim/exec) starts and ends activities and asks for the next completion; the fluid knows no event
  * queue of its own.
  *
- * All changes at one instant are collected; orr_fluid_settle solves once, and re-times only the
- * activities of components that changed. An activity that finds all its links with room to spare is
- * admitted at its cap without a solve (headroom). Remaining work is an integer: it is updated only
- * when the rate changes. Completion time is rounded up to the nanosecond. */
+ * All changes at one instant are collected; orr_fluid_settle solves once, and re-times only what
+ * moved. Rates are a function of the set of activities alone, whatever the history: those that the
+ * solver gives for all of them, where a link that its activities could not fill even at their tops
+ * (own cap, or a link's whole capacity) is left out, and tops are caps. An activity that finds all
+ * its links with room to spare is admitted at its top without a solve (headroom). Remaining work is
+ * an integer: it is updated only when the rate changes. Completion time is rounded up to the
+ * nanosecond; INT64_MAX where the rate is 0. */
 #ifndef ORR_NET_FLUID_H
 #define ORR_NET_FLUID_H
 
@@ -18,7 +21,7 @@ void orr_fluid_free(OrrFluid *f);
 
 typedef struct {
     const OrrUse *uses; /* constraint = link id; borrowed for the life of the activity */
-    uint32_t n_uses;
+    uint32_t n_uses;    /* 0: no link limits it, only its cap */
     uint32_t weight;
     uint64_t cap_bytes_per_s;
     uint64_t bytes;     /* work: ends when the integral of x is that */
@@ -31,16 +34,20 @@ uint32_t orr_fluid_start(OrrFluid *f, int64_t now_ns, const OrrFlow *flow);
  * new end; the caller marks its old event stale by generation. */
 typedef void (*OrrFluidRetime)(void *data, uint32_t activity, uint32_t owner, int64_t end_ns);
 void orr_fluid_settle(OrrFluid *f, int64_t now_ns, OrrFluidRetime retime, void *data);
-/* Removes an activity that is due now. */
+/* Removes an activity that is due now; settle afterwards. */
 void orr_fluid_end(OrrFluid *f, int64_t now_ns, uint32_t activity);
 /* Changes a capacity (degraded or flapping link); settle afterwards. */
 void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t bytes_per_s);
 uint64_t orr_fluid_rate(const OrrFluid *f, uint32_t activity);
-/* Bytes that have crossed a link so far (for conservation checks and link counters). */
+/* Bytes that have crossed a link until the last call that had a time (for conservation checks and
+ * link counters), rounded down. Cost: one visit an activity on the link. */
 uint64_t orr_fluid_link_bytes(const OrrFluid *f, uint32_t link);
 /* --self-check: NULL, or which link is over its capacity, or which bytes are lost; g_free. */
 char *orr_fluid_flaw(const OrrFluid *f);
-typedef struct { uint64_t starts, headroom, solves, solved_activities; } OrrFluidStats;
+typedef struct {
+    uint64_t starts, headroom;         /* activities started; of those, admitted without a solve */
+    uint64_t solves, solved_activities; /* runs of the solver; activities in them, summed */
+} OrrFluidStats;
 void orr_fluid_stats(const OrrFluid *f, OrrFluidStats *stats);
 
 #endif

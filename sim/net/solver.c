@@ -183,21 +183,26 @@ static void load_heap(OrrSolver *s, const OrrSolveProblem *p)
         const OrrSolveActivity *a = &p->activities[i];
         if (a->cap == UINT64_MAX)
             continue;
-        if (a->cap != cap || s->scale[i] != scale)
+        if (a->cap_level == 0 && (a->cap != cap || s->scale[i] != scale))
             level = cap_level(cap = a->cap, scale = s->scale[i]);
-        s->heap[s->n_heap++] = (Entry){level, p->n_constraints + i};
+        s->heap[s->n_heap++] = (Entry){a->cap_level != 0 ? a->cap_level : level,
+                                       p->n_constraints + i};
     }
     for (uint32_t at = s->n_heap / 2; at > 0; at--)
         sift_down(s, at - 1, s->heap[at - 1]);
 }
 
-static void stop(OrrSolver *s, const OrrSolveProblem *p, uint32_t i, uint64_t rate, uint32_t by)
+static void stop(OrrSolver *s, const OrrSolveProblem *p, uint32_t i, uint64_t level, uint32_t by)
 {
     const OrrSolveActivity *a = &p->activities[i];
+    uint64_t rate = by == ORR_BY_CAP ? a->cap
+                                     : (uint64_t)((OrrWide)s->scale[i] * level >> LEVEL_BITS);
     s->is_stopped[i] = true;
     p->rate[i] = rate;
     if (p->bottleneck != NULL)
         p->bottleneck[i] = by;
+    if (p->level != NULL)
+        p->level[i] = level;
     for (uint32_t u = a->first_use; u < a->first_use + a->n_uses; u++) {
         const OrrUse *use = &p->uses[u];
         Constraint *c = &s->constraints[use->constraint];
@@ -252,8 +257,7 @@ void orr_solver_run(OrrSolver *s, const OrrSolveProblem *p)
             break;
         for (uint32_t b = 0; b < s->n_batch; b++)
             if (s->batch[b] >= p->n_constraints)
-                stop(s, p, s->batch[b] - p->n_constraints,
-                     p->activities[s->batch[b] - p->n_constraints].cap, ORR_BY_CAP);
+                stop(s, p, s->batch[b] - p->n_constraints, level, ORR_BY_CAP);
         for (uint32_t b = 0; b < s->n_batch; b++) {
             uint32_t l = s->batch[b];
             if (l >= p->n_constraints)
@@ -261,7 +265,7 @@ void orr_solver_run(OrrSolver *s, const OrrSolveProblem *p)
             for (uint32_t m = s->first_member[l]; m < s->first_member[l + 1]; m++) {
                 uint32_t i = s->members[m];
                 if (!s->is_stopped[i])
-                    stop(s, p, i, (uint64_t)((OrrWide)s->scale[i] * level >> LEVEL_BITS), l);
+                    stop(s, p, i, level, l);
             }
         }
     }

@@ -1,0 +1,304 @@
+/* Activities that come and go on shared links: their bookkeeping. Rates are settle.c's.
+ *
+ * Sums per link are exact integers, so they do not remember the order of events. State is in arrays
+ * by id; nothing is allocated once the arrays have grown to the largest load.
+ * Cost: about 15 ns a use to start and as much to end. */
+#include "sim/net/fluid.h"
+
+#include "sim/net/fluid_priv.h"
+
+#include <glib.h>
+#include <string.h>
+
+OrrFluid *orr_fluid_new(const uint64_t *capacity, uint32_t n_links)
+{
+    OrrFluid *f = g_new0(OrrFluid, 1);
+    f->n_links = n_links;
+    f->links = g_new0(OrrLinkState, n_links);
+    f->link_done = g_new0(OrrWide, n_links);
+    for (uint32_t l = 0; l < n_links; l++) {
+        g_assert(capacity[l] < ORR_MAX_CAPACITY);
+        f->links[l].capacity = (OrrWide)capacity[l] * ORR_COEF_ONE;
+        f->links[l].head = ORR_FLUID_NIL;
+    }
+    f->free_activity = ORR_FLUID_NIL;
+    for (size_t i = 0; i < G_N_ELEMENTS(f->free_block); i++)
+        f->free_block[i] = ORR_FLUID_NIL;
+    f->solver = orr_solver_new();
+    return f;
+}
+
+void orr_fluid_free(OrrFluid *f)
+{
+    if (f == NULL)
+        return;
+    orr_solver_free(f->solver);
+    g_free(f->links);
+    g_free(f->link_done);
+    g_free(f->activities);
+    g_free(f->records);
+    g_free(f->dirty.ids);
+    g_free(f->pending.ids);
+    g_free(f->admitted.ids);
+    g_free(f->set.ids);
+    g_free(f->problem.activities);
+    g_free(f->problem.rate);
+    g_free(f->problem.bottleneck);
+    g_free(f->problem.level);
+    g_free(f->problem.is_held);
+    g_free(f->problem.uses);
+    g_free(f->problem.capacity);
+    g_free(f->problem.load);
+    g_free(f->problem.link);
+    g_free(f->problem.n_inside);
+    g_free(f->problem.has_changed);
+    g_free(f);
+}
+
+void orr_fluid__push(OrrIdList *list, uint32_t id)
+{
+    if (list->n == list->capacity) {
+        list->capacity = MAX(64, list->capacity + list->capacity / 2);
+        list->ids = g_renew(uint32_t, list->ids, list->capacity);
+    }
+    list->ids[list->n++] = id;
+}
+
+void orr_fluid__progress(OrrActivity *a, int64_t now_ns)
+{
+    OrrWide done = (OrrWide)a->rate * (uint64_t)(now_ns - a->since_ns);
+    a->left = done < a->left ? a->left - done : 0;
+    a->since_ns = now_ns;
+}
+
+int64_t orr_fluid__end_ns(const OrrActivity *a)
+{
+    if (a->left == 0)
+        return a->since_ns;
+    if (a->rate == 0)
+        return INT64_MAX;
+    OrrWide ns;
+    if (a->left >> 63 == 0) /* 64-bit division is fast */
+        ns = ((uint64_t)a->left - 1) / a->rate + 1;
+    else
+        ns = (a->left - 1) / a->rate + 1;
+    return ns > (OrrWide)(INT64_MAX - a->since_ns) ? INT64_MAX : a->since_ns + (int64_t)ns;
+}
+
+static void advance_clock(OrrFluid *f, int64_t now_ns)
+{
+    g_assert(now_ns >= f->now_ns);
+    f->now_ns = now_ns;
+}
+
+static void mark_dirty(OrrFluid *f, uint32_t link)
+{
+    if (f->links[link].is_dirty)
+        return;
+    f->links[link].is_dirty = true;
+    orr_fluid__push(&f->dirty, link);
+}
+
+static uint32_t block_class(uint32_t n)
+{
+    return n <= 1 ? 0 : 32 - (uint32_t)__builtin_clz(n - 1);
+}
+
+static uint32_t take_block(OrrFluid *f, uint32_t n)
+{
+    if (n == 0)
+        return ORR_FLUID_NIL;
+    uint32_t class = block_class(n), first = f->free_block[class];
+    if (first != ORR_FLUID_NIL) {
+        f->free_block[class] = f->records[first].next;
+        return first;
+    }
+    first = f->n_records;
+    f->n_records += 1u << class;
+    if (f->n_records > f->cap_records) {
+        f->cap_records = MAX(f->n_records, f->cap_records + f->cap_records / 2);
+        f->records = g_renew(OrrRecord, f->records, f->cap_records);
+    }
+    return first;
+}
+
+static void give_block(OrrFluid *f, uint32_t first, uint32_t n)
+{
+    if (n == 0)
+        return;
+    uint32_t class = block_class(n);
+    f->records[first].next = f->free_block[class];
+    f->free_block[class] = first;
+}
+
+static uint32_t take_activity(OrrFluid *f)
+{
+    uint32_t id = f->free_activity;
+    if (id != ORR_FLUID_NIL) {
+        f->free_activity = f->activities[id].next_free;
+        return id;
+    }
+    if (f->n_activities == f->cap_activities) {
+        f->cap_activities = MAX(64, f->cap_activities + f->cap_activities / 2);
+        f->activities = g_renew(OrrActivity, f->activities, f->cap_activities);
+    }
+    f->activities[f->n_activities].round = 0;
+    return f->n_activities++;
+}
+
+static void link_in(OrrFluid *f, uint32_t record, uint32_t activity, uint32_t link)
+{
+    OrrLinkState *l = &f->links[link];
+    f->records[record] = (OrrRecord){l->head, ORR_FLUID_NIL, activity};
+    if (l->head != ORR_FLUID_NIL)
+        f->records[l->head].prev = record;
+    l->head = record;
+    l->n_records++;
+}
+
+static void link_out(OrrFluid *f, uint32_t record, uint32_t link)
+{
+    OrrLinkState *l = &f->links[link];
+    OrrRecord r = f->records[record];
+    if (r.prev != ORR_FLUID_NIL)
+        f->records[r.prev].next = r.next;
+    else
+        l->head = r.next;
+    if (r.next != ORR_FLUID_NIL)
+        f->records[r.next].prev = r.prev;
+    l->n_records--;
+}
+
+static uint64_t top_of(const OrrFluid *f, const OrrActivity *a)
+{
+    uint64_t top = a->cap;
+    for (uint32_t u = 0; u < a->n_uses; u++) {
+        OrrWide capacity = f->links[a->uses[u].constraint].capacity;
+        OrrWide alone = a->uses[u].coef == ORR_COEF_ONE ? capacity / ORR_COEF_ONE
+                                                        : capacity / a->uses[u].coef;
+        top = MIN(top, (uint64_t)alone);
+    }
+    return top;
+}
+
+/* Takes the activity to its top if all links have room: no other rate depends on it then. */
+static bool admit(OrrFluid *f, OrrActivity *a)
+{
+    bool has_room = true;
+    for (uint32_t u = 0; u < a->n_uses; u++)
+        f->links[a->uses[u].constraint].usage += (OrrWide)orr_fluid__factor(&a->uses[u]) * a->top;
+    for (uint32_t u = 0; u < a->n_uses && has_room; u++) {
+        const OrrLinkState *l = &f->links[a->uses[u].constraint];
+        has_room = orr_fluid__has_room(l, l->usage);
+    }
+    if (has_room) {
+        a->rate = a->top;
+        return true;
+    }
+    for (uint32_t u = 0; u < a->n_uses; u++)
+        f->links[a->uses[u].constraint].usage -= (OrrWide)orr_fluid__factor(&a->uses[u]) * a->top;
+    return false;
+}
+
+uint32_t orr_fluid_start(OrrFluid *f, int64_t now_ns, const OrrFlow *flow)
+{
+    advance_clock(f, now_ns);
+    uint32_t id = take_activity(f);
+    OrrActivity *a = &f->activities[id];
+    *a = (OrrActivity){.left = (OrrWide)flow->bytes * ORR_FLUID_WORK_PER_BYTE,
+                       .since_ns = now_ns,
+                       .cap = flow->cap_bytes_per_s,
+                       .bytes = flow->bytes,
+                       .uses = flow->uses,
+                       .n_uses = flow->n_uses,
+                       .weight = flow->weight,
+                       .owner = flow->owner,
+                       .bottleneck = ORR_BY_CAP,
+                       .round = a->round,
+                       .is_live = true,
+                       .is_new = true};
+    a->top = top_of(f, a);
+    a->first_record = take_block(f, a->n_uses);
+    for (uint32_t u = 0; u < a->n_uses; u++) {
+        const OrrUse *use = &a->uses[u];
+        OrrLinkState *l = &f->links[use->constraint];
+        a->scale_coef = MAX(a->scale_coef, use->coef);
+        link_in(f, a->first_record + u, id, use->constraint);
+        l->potential += (OrrWide)orr_fluid__factor(use) * a->top;
+        l->unit += orr_fluid__factor(use);
+    }
+    f->stats.starts++;
+    bool is_admitted = admit(f, a);
+    f->stats.headroom += is_admitted;
+    orr_fluid__push(is_admitted ? &f->admitted : &f->pending, id);
+    return id;
+}
+
+void orr_fluid_end(OrrFluid *f, int64_t now_ns, uint32_t activity)
+{
+    advance_clock(f, now_ns);
+    OrrActivity *a = &f->activities[activity];
+    g_assert(a->is_live);
+    orr_fluid__progress(a, now_ns);
+    uint64_t left = (uint64_t)((a->left + ORR_FLUID_WORK_PER_BYTE - 1) / ORR_FLUID_WORK_PER_BYTE);
+    f->lost_bytes += left;
+    if (a->bottleneck != ORR_BY_CAP)
+        f->links[a->bottleneck].n_bound--;
+    for (uint32_t u = 0; u < a->n_uses; u++) {
+        const OrrUse *use = &a->uses[u];
+        OrrLinkState *l = &f->links[use->constraint];
+        f->link_done[use->constraint] += (OrrWide)orr_fluid__factor(use) * (a->bytes - left);
+        link_out(f, a->first_record + u, use->constraint);
+        l->potential -= (OrrWide)orr_fluid__factor(use) * a->top;
+        l->usage -= (OrrWide)orr_fluid__factor(use) * a->rate;
+        l->unit -= orr_fluid__factor(use);
+        if (l->n_bound > 0)
+            mark_dirty(f, use->constraint);
+    }
+    give_block(f, a->first_record, a->n_uses);
+    a->is_live = false;
+    a->next_free = f->free_activity;
+    f->free_activity = activity;
+}
+
+/* Tops change with the capacity, and with them which links can bind: all links of the activities
+ * concerned are solved anew. */
+void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t bytes_per_s)
+{
+    g_assert(bytes_per_s < ORR_MAX_CAPACITY);
+    advance_clock(f, now_ns);
+    f->links[link].capacity = (OrrWide)bytes_per_s * ORR_COEF_ONE;
+    mark_dirty(f, link);
+    for (uint32_t r = f->links[link].head; r != ORR_FLUID_NIL; r = f->records[r].next) {
+        OrrActivity *a = &f->activities[f->records[r].activity];
+        uint64_t top = top_of(f, a);
+        for (uint32_t u = 0; u < a->n_uses && top != a->top; u++) {
+            OrrLinkState *l = &f->links[a->uses[u].constraint];
+            OrrWide factor = orr_fluid__factor(&a->uses[u]);
+            l->potential += factor * top;
+            l->potential -= factor * a->top;
+            if (l->n_bound > 0)
+                mark_dirty(f, a->uses[u].constraint);
+        }
+        a->top = top;
+    }
+}
+
+uint64_t orr_fluid_rate(const OrrFluid *f, uint32_t activity)
+{
+    return f->activities[activity].rate;
+}
+
+uint64_t orr_fluid_link_bytes(const OrrFluid *f, uint32_t link)
+{
+    OrrWide sum = f->link_done[link];
+    for (uint32_t r = f->links[link].head; r != ORR_FLUID_NIL; r = f->records[r].next) {
+        OrrActivity a = f->activities[f->records[r].activity];
+        uint32_t use = r - a.first_record;
+        orr_fluid__progress(&a, f->now_ns);
+        uint64_t left = (uint64_t)((a.left + ORR_FLUID_WORK_PER_BYTE - 1) /
+                                   ORR_FLUID_WORK_PER_BYTE);
+        sum += (OrrWide)orr_fluid__factor(&a.uses[use]) * (a.bytes - left);
+    }
+    return (uint64_t)(sum / ORR_COEF_ONE);
+}
