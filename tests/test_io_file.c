@@ -1,6 +1,9 @@
+#include "config.h" /* for O_TMPFILE */
+
 /* Files: whole or not at all, gzip, limits; and finding data files. */
 #include "tests/near.h"
 
+#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <string.h>
@@ -94,7 +97,7 @@ static void test_file_killed_run_leaves_the_old_file(void **state)
     assert_true(orr_file_write(p->path, "old", NULL));
     pid_t child = fork();
     if (child == 0) {
-        OrrOut *out = orr_out_open(p->path, NULL);
+        OrrOut *out = orr_out_open(p->path, NULL); /* never freed: the process dies */
         for (int i = 0; i < 100000; i++)
             orr_out_puts(out, "half written ");
         kill(getpid(), SIGKILL);
@@ -103,6 +106,8 @@ static void test_file_killed_run_leaves_the_old_file(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status));
     check_holds(p->path, "old");
+    if (open(p->dir, O_TMPFILE | O_WRONLY, 0600) >= 0) /* else a hidden file may be left */
+        assert_int_equal(n_files(p->dir), 1);
 }
 
 static void test_file_full_disk_is_told_by_commit(void **state)

@@ -1,3 +1,5 @@
+#include "config.h" /* for O_TMPFILE */
+
 #include "sim/io/file.h"
 
 #include <errno.h>
@@ -21,6 +23,7 @@ struct OrrOut {
     char *path, *temp; /* temp NULL: no rename at the end */
     int fd;            /* -1: to text */
     bool owns_fd;
+    bool is_unnamed;   /* temp does not exist yet: O_TMPFILE */
     GString *text;
     bool is_gzip;
     z_stream zip;
@@ -67,21 +70,54 @@ static void out_flush(OrrOut *out)
     out->n_buffered = 0;
 }
 
-/* Opens a new file beside the target, with the target's permissions if there is one. */
-static bool open_temp(OrrOut *out, const struct stat *old, GError **error)
+/* Calls @make with names beside the target until one is free; false with errno. */
+static bool make_temp(OrrOut *out, bool (*make)(OrrOut *out))
 {
     g_autofree char *dir = g_path_get_dirname(out->path), *base = g_path_get_basename(out->path);
     for (guint i = 0; i < MAX_TEMP_NAMES; i++) {
         g_free(out->temp);
         out->temp = g_strdup_printf("%s/.%s.%d-%u.tmp", dir, base, (int)getpid(), i);
-        out->fd = open(out->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (out->fd >= 0 || errno != EEXIST)
+        if (make(out))
+            return true;
+        if (errno != EEXIST)
             break;
     }
-    if (out->fd < 0) {
-        g_clear_pointer(&out->temp, g_free);
+    int saved = errno;
+    g_clear_pointer(&out->temp, g_free);
+    errno = saved;
+    return false;
+}
+
+static bool create_temp(OrrOut *out)
+{
+    out->fd = open(out->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return out->fd >= 0;
+}
+
+/* Gives the file without a name the name temp (Linux, open(2), O_TMPFILE). */
+static bool link_temp(OrrOut *out)
+{
+    char self[64];
+    g_snprintf(self, sizeof self, "/proc/self/fd/%d", out->fd);
+    return linkat(AT_FDCWD, self, AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* A file without a name in the target's folder: a killed run leaves nothing. */
+static bool open_unnamed(OrrOut *out)
+{
+    g_autofree char *dir = g_path_get_dirname(out->path);
+    if (access("/proc/self/fd", X_OK) != 0)
+        return false;
+    out->fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    out->is_unnamed = out->fd >= 0;
+    return out->is_unnamed;
+}
+
+/* Opens a new file for the target, with the target's permissions if there is one. */
+static bool open_temp(OrrOut *out, const struct stat *old, GError **error)
+{
+    if (!open_unnamed(out) && !make_temp(out, create_temp))
         return orr_fail_env(error, "%s: cannot write: %s", out->path, g_strerror(errno));
-    }
     out->owns_fd = true;
     if (old && fchmod(out->fd, old->st_mode & 07777) != 0)
         return orr_fail_env(error, "%s: cannot set its permissions: %s", out->path,
@@ -207,7 +243,10 @@ bool orr_out_commit(OrrOut *out, GError **error)
     out_flush(out);
     if (out->is_gzip)
         out_zip(out, NULL, 0, Z_FINISH);
-    if (out->temp && out->first_errno == 0 && fsync(out->fd) != 0)
+    bool has_temp = out->temp || out->is_unnamed;
+    if (has_temp && out->first_errno == 0 && fsync(out->fd) != 0)
+        out->first_errno = errno;
+    if (out->is_unnamed && out->first_errno == 0 && !make_temp(out, link_temp))
         out->first_errno = errno;
     if (out->owns_fd && close(out->fd) != 0 && out->first_errno == 0)
         out->first_errno = errno;

@@ -1,7 +1,8 @@
 /* Files, whole or not at all.
  *
- * Output goes to a hidden temporary file beside the target and is renamed over it on commit, so an
- * interrupted run leaves the old file or the whole new one. A name that ends in .gz is compressed,
+ * Output goes to a file without a name (or, where the file system has none, to a hidden temporary one
+ * beside the target) and is renamed over the target on commit, so an interrupted run leaves the old
+ * file or the whole new one. A name that ends in .gz is compressed,
  * without a time stamp, so that same contents give same bytes. Errors are remembered and told by
  * orr_out_commit: writers need not check each call. Left out: locking. */
 #ifndef ORR_IO_FILE_H
