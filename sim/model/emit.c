@@ -5,6 +5,8 @@
  * behind attention and MLP as Gemma 2 has them. Each backward ends on the compute stream with the
  * kernel behind which the layer's gradients are final. Backward order of a weight half: down, up,
  * out, qkv. */
+#include "sim/model/emit.h"
+
 #include "sim/model/emit_priv.h"
 
 static double here(const OrrCtx *c) {
