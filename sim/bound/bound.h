@@ -6,7 +6,7 @@
 #ifndef ORR_BOUND_BOUND_H
 #define ORR_BOUND_BOUND_H
 
-#include "sim/net/solver.h"
+#include "sim/core/use.h"
 #include "sim/program/program.h"
 
 #define ORR_RATE_ONE 65536u
