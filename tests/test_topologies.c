@@ -163,6 +163,8 @@ static void test_bad_cluster_names_say_what_would_do(void **state)
     refused("meta-24-roce:64", "did you mean meta-24k-roce?");
     refused("no/such/file.ini:64", "no/such/file.ini");
     refused("", "no cluster is called");
+    refused("quantum-abacus:64", "known are");
+    refused("rail:64 gpu:no/such.ini", "no/such.ini");
 }
 
 static void test_shapes_build_what_they_say(void **state)
@@ -226,7 +228,7 @@ static const Broken broken[] = {
     {ORR_TOPOLOGY_GPUS, "h100-sxm-80", "power = 700 W", "wattage = 700 W", "wattage"},
     {ORR_TOPOLOGY_GPUS, "h100-sxm-80", "arch = hopper", "arch = hooper", "did you mean hopper"},
     {ORR_TOPOLOGY_GPUS, "h100-sxm-80", "sms = 132 SMs", "sms = 13.2 SMs", "whole number"},
-    {ORR_TOPOLOGY_GPUS, "h100-sxm-80", "boost = 1830 MHz", "boost = 1630 MHz", "is above boost"},
+    {ORR_TOPOLOGY_GPUS, "h100-sxm-80", "boost = 1830 MHz", "boost = 1130 MHz", "is above boost"},
     {ORR_TOPOLOGY_GPUS, "h100-sxm-80", "nvlink_links = 18 links", "", "needs the other"},
     {ORR_TOPOLOGY_NODES, "dgx-h100", "gpu = h100-sxm-80", "gpu = h100-sxm-81", "did you mean"},
     {ORR_TOPOLOGY_NODES, "dgx-h100", "gpus = 8 GPUs", "gpus = 8 NICs", "GPUs"},

@@ -62,18 +62,23 @@ GPtrArray *orr_topology_list(OrrTopologyKind kind, GError **error)
     return g_steal_pointer(&list);
 }
 
+/* Suggests the nearest name or alias, else lists the names. */
 static bool fail_unknown(OrrTopologyKind kind, const char *ref, const GPtrArray *list,
                          GError **error)
 {
-    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    g_autoptr(GPtrArray) names = g_ptr_array_new(), all = g_ptr_array_new();
     for (guint i = 0; i < list->len; i++) {
         const OrrTopologyEntry *e = list->pdata[i];
         g_ptr_array_add(names, e->name);
+        g_ptr_array_add(all, e->name);
         for (guint j = 0; e->aliases[j]; j++)
-            g_ptr_array_add(names, e->aliases[j]);
+            g_ptr_array_add(all, e->aliases[j]);
     }
     g_ptr_array_add(names, NULL);
-    g_autofree char *hint = orr_words_hint(ref, (const char *const *)names->pdata);
+    g_ptr_array_add(all, NULL);
+    const char *near = orr_words_nearest(ref, (const char *const *)all->pdata);
+    g_autofree char *hint = near ? g_strdup_printf("did you mean %s?", near)
+                                 : orr_words_hint(ref, (const char *const *)names->pdata);
     return orr_fail_input(error, "no %s is called \"%s\": %s; or give the path of an .ini file%s",
                           group_names[kind], ref, hint,
                           kind == ORR_TOPOLOGY_CLUSTERS ? " or a shape such as fat_tree:256" : "");

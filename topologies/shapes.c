@@ -82,11 +82,10 @@ static const char *const not_built[] = {"torus", "dragonfly", NULL};
 
 bool orr_shape_is(const char *ref)
 {
-    const char *colon = strchr(ref, ':');
-    g_autofree char *head = g_strndup(ref, colon ? (gsize)(colon - ref) : strlen(ref));
-    if (strchr(ref, '/') || g_str_has_suffix(ref, ".ini"))
-        return false;
-    return strchr(ref, ' ') || find_kind(head) || g_strv_contains(not_built, head);
+    g_autofree char *head = g_strndup(ref, strcspn(ref, ": \t"));
+    if (find_kind(head) || g_strv_contains(not_built, head))
+        return true;
+    return strchr(ref, ' ') && !strchr(ref, '/') && !g_str_has_suffix(ref, ".ini");
 }
 
 /* "400G", "400 Gb/s" without its space, "50GB/s". */

@@ -80,8 +80,8 @@ double orr_show__bisection_bytes_per_s(const OrrCluster *c)
     const OrrClusterSpec *s = orr_cluster_spec(c);
     const OrrNode *n = s->node;
     double nodes = (double)s->n_gpus / n->gpus;
-    if (nodes <= n->domain_nodes)
-        return n->nvlink == ORR_NVLINK_SWITCH ? s->n_gpus / 2.0 * n->gpu->nvlink_bytes_per_s : 0;
+    if (nodes <= n->domain_nodes) /* meshes and PCIe: not told */
+        return n->nvlink == ORR_NVLINK_SWITCH ? s->n_gpus / 2 * n->gpu->nvlink_bytes_per_s : 0;
     if (!orr_show__has_fabric(c))
         return nodes / 2 * n->management_bytes_per_s;
     double half = nodes / 2 * node_out(s);
@@ -224,7 +224,8 @@ static void show_network(const OrrCluster *c, GString *out)
     double cut = orr_show__bisection_bytes_per_s(c);
     g_autofree char *bisection = orr_show__bits(cut);
     g_autofree char *share = orr_show__bits(cut / (s->n_gpus > 1 ? s->n_gpus / 2.0 : 1));
-    line(out, "", "bisection %s each way, %s a GPU", bisection, share);
+    if (cut > 0)
+        line(out, "", "bisection %s each way, %s a GPU", bisection, share);
 }
 
 /* The nearest other GPU of GPU 0 at @hops; ORR_NONE if there is none. */

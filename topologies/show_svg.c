@@ -191,10 +191,12 @@ static void draw_head(const OrrCluster *c, uint32_t height, GString *out)
     g_autofree char *bisection = orr_show__bits(cut);
     g_autofree char *share = orr_show__bits(cut / (s->n_gpus > 1 ? s->n_gpus / 2.0 : 1));
     g_autofree char *title = g_strdup_printf("%s: %s GPUs in %s nodes", s->name, gpus, nodes);
+    const char *network = orr_show__has_fabric(c) ? orr_fabric_names[s->fabric]
+                                                  : "management network";
     g_autofree char *note =
-        g_strdup_printf("%s, %s; bisection %s each way, %s a GPU",
-                        orr_show__has_fabric(c) ? orr_fabric_names[s->fabric] : "management network",
-                        orr_net_names[s->node->net], bisection, share);
+        cut > 0 ? g_strdup_printf("%s, %s; bisection %s each way, %s a GPU", network,
+                                  orr_net_names[s->node->net], bisection, share)
+                : g_strdup_printf("%s, %s", network, orr_net_names[s->node->net]);
     g_string_append_printf(out,
                            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
                            "viewBox=\"0 0 %d %u\" font-family=\"sans-serif\" fill=\"#1b1f24\">\n"
