@@ -4,6 +4,7 @@
 #include "calibrate/tables.h"
 
 #include "sim/facts/forms.h"
+#include "sim/io/data.h"
 #include "sim/io/keys.h"
 
 #include <math.h>
@@ -173,6 +174,11 @@ static OrrSurfaceSet *read_set(OrrKeys *keys, GError **error) {
 OrrSurfaceSet *orr_tables_load(const char *path, GError **error) {
     g_autoptr(OrrKeys) keys = orr_keys_load(path, error);
     return keys ? read_set(keys, error) : NULL;
+}
+
+OrrSurfaceSet *orr_tables_named(const char *name, GError **error) {
+    g_autofree char *path = orr_data_find("calibrate/tables", name, ".ini", error);
+    return path ? orr_tables_load(path, error) : NULL;
 }
 
 OrrSurfaceSet *orr_tables_parse(const char *name, const char *text, gsize length, GError **error) {

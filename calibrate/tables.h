@@ -8,6 +8,8 @@
 
 /* Reads one file. Errors name file, line, group and key. Free with orr_surface_set_free. */
 OrrSurfaceSet *orr_tables_load(const char *path, GError **error);
+/* The shipped file of that name ("h100_sxm": OrrGpu.surfaces). */
+OrrSurfaceSet *orr_tables_named(const char *name, GError **error);
 /* As orr_tables_load, from memory; @name stands for the file in messages. */
 OrrSurfaceSet *orr_tables_parse(const char *name, const char *text, gsize length, GError **error);
 /* The text of the file for @set; g_free. Reading it back gives the same set to the digits kept. */

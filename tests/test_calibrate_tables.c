@@ -103,9 +103,8 @@ static void test_tables_shipped_files_load_and_say_where_they_come_from(void **s
     static const char *const names[] = {"a100_sxm80", "h100_sxm", "h200_sxm", "b200_sxm",
                                         "b300_sxm",   "gb200",    "gb300"};
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-        g_autofree char *path = g_strdup_printf(ORR_SRCDIR "/calibrate/tables/%s.ini", names[i]);
         g_autoptr(GError) error = NULL;
-        OrrSurfaceSet *set = orr_tables_load(path, &error);
+        OrrSurfaceSet *set = orr_tables_named(names[i], &error);
         if (!set)
             fail_msg("%s", error->message);
         assert_string_equal(set->name, names[i]);
@@ -114,6 +113,9 @@ static void test_tables_shipped_files_load_and_say_where_they_come_from(void **s
         assert_non_null(orr_surface_find(set, ORR_K_ATTENTION, ORR_BF16, "causal"));
         orr_surface_set_free(set);
     }
+    g_autoptr(GError) error = NULL;
+    assert_null(orr_tables_named("h100_sx", &error));
+    assert_non_null(strstr(error->message, "h100_sxm")); /* the nearest name */
 }
 
 int main(void) {

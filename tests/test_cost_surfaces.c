@@ -30,8 +30,7 @@ static Bench bench_new(const char *gpu, const char *table, bool is_sustained) {
     b.gpu = orr_topology_gpu(gpu, NULL, &error);
     if (!b.gpu)
         fail_msg("%s", error->message);
-    g_autofree char *path = g_strdup_printf(ORR_SRCDIR "/calibrate/tables/%s.ini", table);
-    b.set = orr_tables_load(path, &error);
+    b.set = orr_tables_named(table, &error);
     if (!b.set)
         fail_msg("%s", error->message);
     b.cost = orr_cost_new(b.gpu, b.set, is_sustained);
