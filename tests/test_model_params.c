@@ -127,6 +127,37 @@ static void test_local_parameters_add_up_over_tp(void **state) {
     }
 }
 
+/* Megatron-Bridge pull request 5077: 8 layers as [1, 2, 2, 3] on 4 stages. Its sizes follow from
+ * its two numbers: hidden 16, vocabulary 32, products without biases, norms with. */
+static void test_heaviest_stage_is_not_the_average(void **state) { /* S25 */
+    (void)state;
+    OrrModel m = sample_gpt(8, 16, 4, 32, 0);
+    m.position = ORR_POS_ROPE;
+    m.qkv_bias = m.out_bias = m.mlp_bias = m.is_tied = false;
+    OrrFramework f = {0};
+    OrrLayout l = sample_layout(1, 4, 1);
+    uint32_t layers[4] = {1, 2, 2, 3};
+    l.stage_layers = layers;
+    l.n_stage_layers = 4;
+    OrrStagePart parts[4];
+    OrrLocalParams local;
+    assert_true(orr_layout_split(&m, &l, parts, NULL));
+    orr_params_local(&m, &l, &f, &local);
+    uint64_t last = parts[3].n_layers * local.layer + local.head;
+    assert_int_equal(last, 9952);
+    uint64_t norm = 2 * 16; /* averaged with the layers there */
+    assert_int_equal((8 * local.layer + norm) / 4 + local.embedding, 6792);
+}
+
+/* llm-foundry issue 1706: "a 7B" with d_model 768, 12 layers, 12 heads. */
+static void test_claimed_7b_has_124_million_parameters(void **state) { /* S12 */
+    (void)state;
+    OrrModel m = sample_gpt(12, 768, 12, 50368, 0);
+    m.position = ORR_POS_ALIBI;
+    m.qkv_bias = m.out_bias = m.mlp_bias = m.norm_bias = false;
+    assert_near((double)total_of(&m), 124e6, 0.01);
+}
+
 static void test_vocabulary_pads_to_multiple_times_tp(void **state) {
     (void)state;
     OrrModel m = sample_gpt(12, 768, 12, 50257, 1024);
@@ -233,6 +264,8 @@ int main(void) {
         cmocka_unit_test(test_gpt_like_counts_are_exact),
         cmocka_unit_test(test_sc21_family_equals_its_equation),
         cmocka_unit_test(test_local_parameters_add_up_over_tp),
+        cmocka_unit_test(test_heaviest_stage_is_not_the_average),
+        cmocka_unit_test(test_claimed_7b_has_124_million_parameters),
         cmocka_unit_test(test_vocabulary_pads_to_multiple_times_tp),
         cmocka_unit_test(test_bloom_step_prints_149_tflops),
         cmocka_unit_test(test_three_ways_to_count_a_7b),
