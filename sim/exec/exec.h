@@ -8,6 +8,7 @@
 
 #include "sim/bound/bound.h"
 #include "sim/core/probe.h"
+#include "sim/result/record.h"
 
 typedef struct {
     uint32_t max_steps;   /* 0: 8 */
@@ -34,7 +35,7 @@ typedef struct {
     uint32_t n_steps;            /* simulated */
     bool is_periodic;
     int64_t account_ns[ORR_N_OWNERS]; /* mean over ranks; adds up to step_time_ns */
-    int64_t path_ns[ORR_N_OWNERS];    /* adds up to step_time_ns; all 0 without has_path */
+    int64_t path_ns[ORR_N_PATH_OWNERS]; /* adds up to step_time_ns; all 0 without has_path */
     int64_t *rank_account_ns;    /* [n_ranks * ORR_N_OWNERS] */
     int64_t *rank_end_ns;        /* [n_ranks] end of the reported step */
     OrrExecComm *colls, *p2ps;   /* by descriptor of the program */

@@ -40,6 +40,7 @@ typedef struct {
     int64_t free_ns;         /* end of the last item */
     int64_t start_ns;        /* launch of the current item */
     int64_t arrived_ns;      /* its last arrival */
+    int64_t latency_ns;      /* of its transfer, part of the time from arrival to end */
     OrrEnded ended;
 } OrrLane;
 
@@ -86,7 +87,7 @@ typedef struct {
 
 /* One finished item, for the critical path. */
 typedef struct {
-    int64_t start_ns, arrived_ns, end_ns;
+    int64_t start_ns, arrived_ns, end_ns, latency_ns;
     int64_t gap_ns, extra_ns; /* inside a block: host, interference */
     uint32_t what, last_rank, pred_index;
     uint8_t type, pred, pred_stream;
@@ -152,6 +153,6 @@ static inline uint32_t orr_exec__sum_index(const OrrExec *x, uint8_t type, uint3
 /* path.c */
 void orr_exec__log(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
 void orr_exec__path(const OrrExec *x, int64_t begin_ns, int64_t end_ns, uint32_t step,
-                    int64_t path_ns[ORR_N_OWNERS]);
+                    int64_t path_ns[ORR_N_PATH_OWNERS]);
 
 #endif

@@ -121,9 +121,11 @@ void orr_exec__retime(void *data, uint32_t activity, uint32_t owner, int64_t end
 }
 
 /* A part of a batch of sends and receives has ended for rank @r; @peer arrived last if it did. */
-static void part_ended(OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns, uint32_t peer)
+static void part_ended(OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns, int64_t latency_ns,
+                       uint32_t peer)
 {
     OrrLane *l = &x->ranks[r].lane[s];
+    l->latency_ns = latency_ns;
     if (arrived_ns > l->arrived_ns) {
         l->arrived_ns = arrived_ns;
         l->last_rank = peer;
@@ -137,7 +139,7 @@ static void pair_end(OrrExec *x, uint32_t id)
     OrrPlace *place = &x->places[id];
     const OrrBoundGroup *g = &x->bound->groups[place->group];
     uint32_t source = g->pair_rank[2 * place->index], target = g->pair_rank[2 * place->index + 1];
-    int64_t arrived = place->arrived_ns;
+    int64_t arrived = place->arrived_ns, latency = plan_of(x, place)->latency_ns;
     uint32_t receive_stream = place->receive_stream;
     bool has_receiver = true;
     if (place->is_eager) {
@@ -146,9 +148,9 @@ static void pair_end(OrrExec *x, uint32_t id)
         place->is_eager = 0;
     }
     uint32_t last = place->last_rank;
-    part_ended(x, source, place->stream, arrived, last);
+    part_ended(x, source, place->stream, arrived, latency, last);
     if (has_receiver)
-        part_ended(x, target, receive_stream, arrived, last);
+        part_ended(x, target, receive_stream, arrived, latency, last);
 }
 
 void orr_exec__comm_end(OrrExec *x, uint32_t id)
@@ -165,10 +167,11 @@ void orr_exec__comm_end(OrrExec *x, uint32_t id)
     }
     const OrrBoundGroup *g = &x->bound->groups[place->group];
     uint32_t stream = place->stream, last = place->last_rank;
-    int64_t arrived = place->arrived_ns;
+    int64_t arrived = place->arrived_ns, latency = plan_of(x, place)->latency_ns;
     for (uint32_t m = g->first_member[place->index]; m < g->first_member[place->index + 1]; m++) {
         OrrLane *l = &x->ranks[g->members[m]].lane[stream];
         l->arrived_ns = arrived;
+        l->latency_ns = latency;
         l->last_rank = last;
         orr_exec__complete(x, g->members[m], stream);
     }

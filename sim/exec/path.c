@@ -13,7 +13,7 @@ void orr_exec__log(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
     const OrrLane *l = &x->ranks[r].lane[s];
     OrrLogged *g = slot(x, r, s, l->completed);
     *g = (OrrLogged){.start_ns = l->start_ns, .arrived_ns = l->arrived_ns, .end_ns = x->now_ns,
-                     .what = item->what, .last_rank = l->last_rank, .type = item->type,
+                     .latency_ns = l->latency_ns, .what = item->what, .last_rank = l->last_rank, .type = item->type,
                      .pred = l->pred, .pred_stream = l->pred_stream, .pred_index = l->pred_index};
     if (item->type == ORR_ITEM_BLOCK && s == ORR_STREAM_COMPUTE) {
         g->gap_ns = x->ranks[r].progress.gap_ns;
@@ -46,8 +46,8 @@ static void charge_block(const OrrExec *x, uint32_t r, const OrrLogged *g, Walk 
         for (uint32_t i = 0; i < t->n_shares; i++)
             w->path_ns[x->compiled->shares[t->first_share + i].kind] +=
                 x->compiled->shares[t->first_share + i].ns;
-        w->path_ns[ORR_OWN_HOST] += g->end_ns - g->start_ns - t->work_ns - g->extra_ns;
-        w->path_ns[ORR_OWN_INTERFERENCE] += g->extra_ns;
+        w->path_ns[ORR_PATH_HOST] += g->end_ns - g->start_ns - t->work_ns - g->extra_ns;
+        w->path_ns[ORR_PATH_INTERFERENCE] += g->extra_ns;
         w->at_ns = g->start_ns;
         return;
     }
@@ -103,22 +103,23 @@ static bool step_back(const OrrExec *x, Walk *w, uint32_t *r, uint32_t *s, uint3
     if (g->type == ORR_ITEM_BLOCK) {
         charge_block(x, *r, g, w);
     } else {
-        charge(w, ORR_OWN_EXPOSED_FIRST + purpose_of(x, g), g->arrived_ns);
+        charge(w, ORR_PATH_TRANSFER_FIRST + purpose_of(x, g), g->arrived_ns + g->latency_ns);
+        charge(w, ORR_PATH_LATENCY_FIRST + purpose_of(x, g), g->arrived_ns);
         if (g->last_rank != *r && g->arrived_ns > g->start_ns && w->at_ns > w->begin_ns &&
             jump_to_last(x, g, r, s, index))
             g = slot(x, *r, *s, *index);
-        charge(w, ORR_OWN_EXPOSED_FIRST + purpose_of(x, g), g->start_ns);
+        charge(w, ORR_PATH_TRANSFER_FIRST + purpose_of(x, g), g->start_ns);
     }
     if (w->at_ns <= w->begin_ns || g->pred_index == ORR_NONE || g->pred == ORR_PRED_HOST)
         return false;
     *s = g->pred_stream;
     *index = g->pred_index;
-    charge(w, ORR_OWN_HOST, slot(x, *r, *s, *index)->end_ns);
+    charge(w, ORR_PATH_HOST, slot(x, *r, *s, *index)->end_ns);
     return w->at_ns > w->begin_ns;
 }
 
 void orr_exec__path(const OrrExec *x, int64_t begin_ns, int64_t end_ns, uint32_t step,
-                    int64_t path_ns[ORR_N_OWNERS])
+                    int64_t path_ns[ORR_N_PATH_OWNERS])
 {
     const int64_t *end = x->end_ns + (gsize)step * x->bound->n_ranks;
     Walk w = {end_ns, begin_ns, path_ns};
@@ -130,5 +131,5 @@ void orr_exec__path(const OrrExec *x, int64_t begin_ns, int64_t end_ns, uint32_t
         index--;
     while (step_back(x, &w, &r, &s, &index))
         continue;
-    charge(&w, ORR_OWN_HOST, begin_ns);
+    charge(&w, ORR_PATH_HOST, begin_ns);
 }

@@ -1,0 +1,287 @@
+#include "sim/api/step.h"
+
+#include "calibrate/tables.h"
+#include "sim/api/step_priv.h"
+#include "sim/collective/nccl_env.h"
+#include "sim/io/csv.h"
+#include "sim/io/data.h"
+#include "sim/io/file.h"
+#include "sim/program/check.h"
+#include "sim/schedule/schedules.h"
+#include "topologies/loader.h"
+
+#include <string.h>
+
+static void note_input(void *data, const char *name, const char *text, gsize length)
+{
+    orr_sources_add_input(data, name, text, length);
+}
+
+static void note_assumption(void *data, const char *key, const char *value, const char *origin)
+{
+    orr_sources_add_assumption(data, key, value, origin);
+}
+
+/* NCCL's environment as the job gives it; whether it falls back to sockets decides the network. */
+static bool load_nccl(OrrStepRun *run, GError **error)
+{
+    return orr_nccl_env_parse((const char *const *)run->job->nccl_names,
+                              (const char *const *)run->job->nccl_values, &run->force, error);
+}
+
+static bool load_cluster(OrrStepRun *run, const OrrOverride *overrides, uint32_t n, GError **error)
+{
+    g_autofree OrrTopologySet *sets = g_new0(OrrTopologySet, n + 2);
+    uint32_t n_sets = 0;
+    if (run->job->routing && run->job->routing[0])
+        sets[n_sets++] = (OrrTopologySet){"cluster", "routing", run->job->routing};
+    if (run->force.use_sockets)
+        sets[n_sets++] = (OrrTopologySet){"cluster", "use_management", "yes"};
+    for (uint32_t i = 0; i < n; i++)
+        sets[n_sets++] = (OrrTopologySet){overrides[i].group, overrides[i].key, overrides[i].value};
+    OrrTopologyNotes notes = {run->sources, note_input, note_assumption};
+    OrrTopologyOptions options = {sets, n_sets, &notes};
+    run->cluster = orr_topology_cluster(run->job->cluster_ref, &options, error);
+    return run->cluster != NULL;
+}
+
+static bool load_surfaces(OrrStepRun *run, GError **error)
+{
+    const char *name = run->request->calibration;
+    run->gpu = orr_cluster_spec(run->cluster)->node->gpu;
+    if (!name)
+        name = run->gpu->surfaces;
+    if (name && name[0]) {
+        g_autofree char *path = orr_data_find("calibrate/tables", name, ".ini", error);
+        if (!path)
+            return false;
+        run->surfaces = orr_tables_load(path, error);
+        if (!run->surfaces)
+            return false;
+    }
+    run->cost = orr_cost_new(run->gpu, run->surfaces, !run->job->is_boost);
+    return true;
+}
+
+static OrrOrder *custom_order(OrrStepRun *run, GError **error)
+{
+    const char *path = run->job->schedule_name;
+    g_autofree char *text = NULL;
+    gsize length;
+    if (!orr_file_read(path, &text, &length, error))
+        return NULL;
+    orr_sources_add_input(run->sources, path, text, length);
+    guint n_rows;
+    char ***rows = orr_csv_rows(path, text, length, &n_rows, error);
+    if (!rows)
+        return NULL;
+    OrrOrder *order = orr_schedule_custom(path, rows, n_rows, error);
+    orr_csv_rows_free(rows, n_rows);
+    return order;
+}
+
+static bool load_order(OrrStepRun *run, GError **error)
+{
+    const OrrLayout *l = &run->job->layout;
+    uint32_t m = orr_layout_micro_batches(l, &run->job->batch);
+    OrrPipeShape shape = {l->pp, l->vpp, m};
+    run->is_custom = g_str_has_suffix(run->job->schedule_name, ".csv");
+    if (run->is_custom) {
+        run->order = custom_order(run, error);
+        if (!run->order)
+            return false;
+        const OrrPipeShape *s = &run->order->shape;
+        if (s->n_stages != l->pp || s->n_chunks != l->vpp || s->n_micro_batches != m)
+            return orr_fail_input(error,
+                                  "%s: the schedule has %u stages of %u chunks and %u micro-batches; "
+                                  "the job's layout and batch give %u, %u and %u",
+                                  run->job->schedule_name, s->n_stages, s->n_chunks,
+                                  s->n_micro_batches, l->pp, l->vpp, m);
+        return true;
+    }
+    const OrrSchedule *schedule = orr_schedule_find(run->job->schedule_name, error);
+    if (!schedule)
+        return false;
+    run->order = schedule->order(&shape, error);
+    return run->order != NULL;
+}
+
+static bool load_all(OrrStepRun *run, GError **error)
+{
+    const OrrStepRequest *q = run->request;
+    run->job = orr_workload_job(q->job, q->overrides, q->n_overrides, run->sources, error);
+    if (!run->job)
+        return false;
+    if (q->has_seed)
+        run->job->seed = q->seed;
+    uint32_t n;
+    g_autofree OrrOverride *overrides =
+        orr_workload_job_overrides(run->job, q->overrides, q->n_overrides, &n);
+    run->model = orr_workload_model(run->job->model_ref, overrides, n, run->sources, error);
+    if (!run->model)
+        return false;
+    run->framework =
+        orr_workload_framework(run->job->framework_ref, overrides, n, run->sources, error);
+    if (!run->framework || !load_nccl(run, error))
+        return false;
+    uint32_t n_gpus = run->job->n_gpus;
+    return orr_layout_check(run->model, &run->job->layout, &run->job->batch, run->framework, n_gpus,
+                            error) &&
+           load_cluster(run, overrides, n, error) && load_surfaces(run, error) &&
+           load_order(run, error);
+}
+
+static bool lower(OrrStepRun *run, GError **error)
+{
+    uint32_t n = (uint32_t)orr_layout_world(&run->job->layout);
+    run->placement = orr_placement_linear(run->cluster, n, error);
+    if (!run->placement)
+        return false;
+    OrrLowering in = {.model = run->model, .framework = run->framework, .job = run->job,
+                      .order = run->order, .is_custom_order = run->is_custom,
+                      .cluster = run->cluster, .placement = run->placement, .cost = run->cost,
+                      .force = &run->force};
+    run->program = orr_lower_program(&in, error);
+    if (!run->program)
+        return false;
+    g_autofree char *flaw = orr_program_flaw(run->program);
+    if (flaw)
+        g_error("lowering made an unsound program: %s", flaw);
+    if (!orr_program_check(run->program, error))
+        return false;
+    run->bound = orr_lower_bind(&in, run->program, error);
+    if (!run->bound)
+        return false;
+    if (!run->request->is_unfolded)
+        run->folded = orr_fold(run->bound);
+    return true;
+}
+
+OrrStepRun *orr_step_prepare(const OrrStepRequest *request, GError **error)
+{
+    g_autoptr(OrrStepRun) run = g_new0(OrrStepRun, 1);
+    run->request = request;
+    run->sources = orr_sources_new();
+    if (!load_all(run, error) || !lower(run, error))
+        return NULL;
+    return g_steal_pointer(&run);
+}
+
+void orr_step_free(OrrStepRun *run)
+{
+    if (!run)
+        return;
+    orr_exec_result_free(run->result);
+    orr_bound_free(run->folded);
+    orr_bound_free(run->bound);
+    orr_program_free(run->program);
+    orr_placement_free(run->placement);
+    orr_order_free(run->order);
+    orr_cost_free(run->cost);
+    orr_surface_set_free(run->surfaces);
+    orr_cluster_free(run->cluster);
+    orr_framework_free(run->framework);
+    orr_model_free(run->model);
+    orr_job_free(run->job);
+    orr_sources_free(run->sources);
+    orr_record_free(run->record);
+    g_free(run);
+}
+
+/* Ranks of the executed bound program that stand for the asked ones. */
+typedef struct {
+    const OrrStepRun *run;
+    const OrrProbe *probe;
+    const uint32_t *ranks;
+    uint32_t n_ranks;
+} Expand;
+
+static uint32_t rep_of(const OrrStepRun *run, uint32_t rank)
+{
+    return run->folded ? run->folded->rep_of[rank] : rank;
+}
+
+/* A span of a representative is one of every asked rank that it stands for. */
+static void expand(void *data, const OrrSpan *span)
+{
+    Expand *e = data;
+    const OrrProgram *p = e->run->program;
+    for (uint32_t i = 0; i < e->n_ranks; i++) {
+        if (rep_of(e->run, e->ranks[i]) != span->rank)
+            continue;
+        OrrSpan own = *span;
+        own.rank = e->ranks[i];
+        if (own.op_kind == ORR_OP_COLL)
+            own.group = e->run->bound->groups[p->colls[own.what].group].group_of[own.rank];
+        e->probe->span(e->probe->data, &own);
+    }
+}
+
+static bool probe_run(OrrStepRun *run, const OrrBound *bound, const OrrProbe *probe,
+                      const uint32_t *ranks, uint32_t n_ranks, GError **error)
+{
+    g_autofree uint8_t *is_probed = g_new0(uint8_t, bound->n_ranks);
+    for (uint32_t i = 0; i < n_ranks; i++)
+        is_probed[rep_of(run, ranks[i])] = 1;
+    Expand e = {run, probe, ranks, n_ranks};
+    OrrProbe own = {expand, &e};
+    OrrExecOptions options = {.max_steps = run->result->n_steps + 1, .probe = &own,
+                              .is_probed = is_probed,
+                              .probe_begin_ns = run->result->step_begin_ns,
+                              .probe_end_ns =
+                                  run->result->step_begin_ns + run->result->step_time_ns};
+    g_autoptr(OrrExecResult) again = orr_exec_run(bound, &options, error);
+    return again != NULL;
+}
+
+bool orr_step_execute(OrrStepRun *run, const OrrProbe *probe, const uint32_t *ranks,
+                      uint32_t n_ranks, GError **error)
+{
+    const OrrBound *bound = run->folded ? run->folded : run->bound;
+    OrrExecOptions options = {.self_check = run->request->self_check,
+                              .has_path = run->folded != NULL || bound->n_ranks <= 1024};
+    run->result = orr_exec_run(bound, &options, error);
+    if (!run->result)
+        return false;
+    if (!options.has_path) {
+        /* folded and unfolded runs are the same to the nanosecond: the path comes from the former */
+        g_autoptr(OrrBound) folded = orr_fold(run->bound);
+        OrrExecOptions path = {.has_path = true};
+        g_autoptr(OrrExecResult) result = orr_exec_run(folded, &path, error);
+        if (!result)
+            return false;
+        memcpy(run->result->path_ns, result->path_ns, sizeof result->path_ns);
+    }
+    if (probe && n_ranks > 0 && !probe_run(run, bound, probe, ranks, n_ranks, error))
+        return false;
+    run->record = orr_record_new();
+    return orr_step__fill(run, error);
+}
+
+const OrrRecord *orr_step_record(const OrrStepRun *run)
+{
+    return run->record;
+}
+
+const OrrProgram *orr_step_program(const OrrStepRun *run)
+{
+    return run->program;
+}
+
+uint32_t orr_step_n_ranks(const OrrStepRun *run)
+{
+    return run->bound->n_ranks;
+}
+
+uint32_t orr_step_role_of_rank(const OrrStepRun *run, uint32_t rank)
+{
+    return run->bound->role[rank];
+}
+
+uint32_t orr_step_group(const OrrStepRun *run, OrrGroup kind, uint32_t group,
+                        const uint32_t **members)
+{
+    const OrrBoundGroup *g = &run->bound->groups[kind];
+    *members = g->members + g->first_member[group];
+    return g->first_member[group + 1] - g->first_member[group];
+}

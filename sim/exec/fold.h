@@ -1,0 +1,15 @@
+/* Folding: ranks that cannot differ are executed once. */
+#ifndef ORR_EXEC_FOLD_H
+#define ORR_EXEC_FOLD_H
+
+#include "sim/bound/bound.h"
+
+/**
+ * orr_fold: the quotient of @bound by the coarsest equitable partition of ranks, groups, pairs and
+ * links that respects roles, hardware, speeds, classes and capacities. Executing it gives the same
+ * nanoseconds as executing @bound. Its program is that of @bound.
+ * Cost: a few passes over members and load vectors.
+ */
+OrrBound *orr_fold(const OrrBound *bound);
+
+#endif
