@@ -63,20 +63,32 @@ static bool load_surfaces(OrrStepRun *run, GError **error)
     return true;
 }
 
+#define MAX_SCHEDULE_BYTES (64u << 20)
+
 static OrrOrder *custom_order(OrrStepRun *run, GError **error)
 {
     const char *path = run->job->schedule_name;
-    g_autofree char *text = NULL;
     gsize length;
-    if (!orr_file_read(path, &text, &length, error))
+    g_autofree char *text = orr_file_read(path, MAX_SCHEDULE_BYTES, &length, error);
+    if (!text)
         return NULL;
     orr_sources_add_input(run->sources, path, text, length);
-    guint n_rows;
-    char ***rows = orr_csv_rows(path, text, length, &n_rows, error);
-    if (!rows)
+    g_autoptr(OrrCsv) csv =
+        orr_csv_parse(path, text, length, ORR_CSV_NO_HEADER | ORR_CSV_RAGGED, error);
+    if (!csv)
         return NULL;
-    OrrOrder *order = orr_schedule_custom(path, rows, n_rows, error);
-    orr_csv_rows_free(rows, n_rows);
+    guint n = orr_csv_n_rows(csv);
+    char ***rows = g_new0(char **, n + 1);
+    for (guint r = 0; r < n; r++) {
+        guint m = orr_csv_row_length(csv, r);
+        rows[r] = g_new0(char *, m + 1);
+        for (guint c = 0; c < m; c++)
+            rows[r][c] = g_strdup(orr_csv_cell(csv, r, (int)c));
+    }
+    OrrOrder *order = orr_schedule_custom(path, rows, n, error);
+    for (guint r = 0; r < n; r++)
+        g_strfreev(rows[r]);
+    g_free(rows);
     return order;
 }
 
