@@ -213,7 +213,7 @@ static void fill_group(const OrrStepRun *run, OrrRecord *r, OrrGroup kind)
     const OrrClusterSpec *spec = orr_cluster_spec(run->cluster);
     static const char *const nets[] = {"", "ib", "roce", "ethernet"};
     if (shape.n_domains > 1)
-        orr_record_set(&g->network, run->force.use_sockets          ? "sockets"
+        orr_record_set(&g->network, run->nccl.is_fallback            ? "sockets"
                                     : spec->node->net < G_N_ELEMENTS(nets) ? nets[spec->node->net]
                                                                     : "rdma");
 }
@@ -288,9 +288,9 @@ static void fill_warnings(const OrrStepRun *run, OrrRecord *r)
         orr_record_add_warning(r, "few_micro_batches",
                                "%u micro-batches on %u stages: most stages idle most of the time",
                                r->layout.micro_batches, r->layout.pp);
-    if (run->force.use_sockets)
-        orr_record_add_warning(r, "network_sockets",
-                               "NCCL falls back to sockets over the management network");
+    if (run->nccl.warning)
+        orr_record_add_warning(r, run->nccl.is_fallback ? "network_sockets" : "nccl_environment",
+                               "%s", run->nccl.warning);
     if (!run->surfaces)
         orr_record_add_warning(r, "no_calibration",
                                "no measured kernel table for this GPU: times come from a roofline");

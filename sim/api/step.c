@@ -22,26 +22,36 @@ static void note_assumption(void *data, const char *key, const char *value, cons
     orr_sources_add_assumption(data, key, value, origin);
 }
 
-/* NCCL's environment as the job gives it; whether it falls back to sockets decides the network. */
-static bool load_nccl(OrrStepRun *run, GError **error)
-{
-    return orr_nccl_env_parse((const char *const *)run->job->nccl_names,
-                              (const char *const *)run->job->nccl_values, &run->force, error);
-}
-
-static bool load_cluster(OrrStepRun *run, const OrrOverride *overrides, uint32_t n, GError **error)
+static OrrCluster *read_cluster(OrrStepRun *run, const OrrOverride *overrides, uint32_t n,
+                                bool use_management, GError **error)
 {
     g_autofree OrrTopologySet *sets = g_new0(OrrTopologySet, n + 2);
     uint32_t n_sets = 0;
     if (run->job->routing && run->job->routing[0])
         sets[n_sets++] = (OrrTopologySet){"cluster", "routing", run->job->routing};
-    if (run->force.use_sockets)
+    if (use_management)
         sets[n_sets++] = (OrrTopologySet){"cluster", "use_management", "yes"};
     for (uint32_t i = 0; i < n; i++)
         sets[n_sets++] = (OrrTopologySet){overrides[i].group, overrides[i].key, overrides[i].value};
     OrrTopologyNotes notes = {run->sources, note_input, note_assumption};
-    OrrTopologyOptions options = {sets, n_sets, &notes};
-    run->cluster = orr_topology_cluster(run->job->cluster_ref, &options, error);
+    OrrTopologyOptions options = {sets, n_sets, use_management ? NULL : &notes};
+    return orr_topology_cluster(run->job->cluster_ref, &options, error);
+}
+
+/* The node says which names NCCL_IB_HCA may give; a name that is none of them means sockets, and
+ * then the cluster is another one. */
+static bool load_cluster(OrrStepRun *run, const OrrOverride *overrides, uint32_t n, GError **error)
+{
+    run->cluster = read_cluster(run, overrides, n, false, error);
+    if (!run->cluster ||
+        !orr_nccl_env_parse((const char *const *)run->job->nccl_names,
+                            (const char *const *)run->job->nccl_values,
+                            orr_cluster_spec(run->cluster)->node, &run->nccl, error))
+        return false;
+    if (!run->nccl.is_fallback)
+        return true;
+    orr_cluster_free(run->cluster);
+    run->cluster = read_cluster(run, overrides, n, true, error);
     return run->cluster != NULL;
 }
 
@@ -134,7 +144,7 @@ static bool load_all(OrrStepRun *run, GError **error)
         return false;
     run->framework =
         orr_workload_framework(run->job->framework_ref, overrides, n, run->sources, error);
-    if (!run->framework || !load_nccl(run, error))
+    if (!run->framework)
         return false;
     uint32_t n_gpus = run->job->n_gpus;
     return orr_layout_check(run->model, &run->job->layout, &run->job->batch, run->framework, n_gpus,
@@ -152,7 +162,7 @@ static bool lower(OrrStepRun *run, GError **error)
     OrrLowering in = {.model = run->model, .framework = run->framework, .job = run->job,
                       .order = run->order, .is_custom_order = run->is_custom,
                       .cluster = run->cluster, .placement = run->placement, .cost = run->cost,
-                      .force = &run->force};
+                      .force = &run->nccl.force};
     run->program = orr_lower_program(&in, error);
     if (!run->program)
         return false;
@@ -192,6 +202,7 @@ void orr_step_free(OrrStepRun *run)
     orr_cost_free(run->cost);
     orr_surface_set_free(run->surfaces);
     orr_cluster_free(run->cluster);
+    orr_nccl_env_clear(&run->nccl);
     orr_framework_free(run->framework);
     orr_model_free(run->model);
     orr_job_free(run->job);

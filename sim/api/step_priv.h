@@ -3,6 +3,7 @@
 #define ORR_API_STEP_PRIV_H
 
 #include "sim/api/step.h"
+#include "sim/collective/nccl_env.h"
 #include "sim/exec/exec.h"
 #include "sim/exec/fold.h"
 #include "sim/lower/lower.h"
@@ -13,7 +14,7 @@ struct OrrStepRun {
     OrrJob *job;
     OrrModel *model;
     OrrFramework *framework;
-    OrrNcclForce force;
+    OrrNcclEnv nccl;
     OrrCluster *cluster;
     const OrrGpu *gpu;
     OrrSurfaceSet *surfaces;
