@@ -216,6 +216,32 @@ static void test_data_parallel_size_is_derived_and_said(void **state)
     assert_string_equal(assumed(sources, "layout.vpp", &origin), "1");
 }
 
+static void test_paths_in_a_job_are_relative_to_it(void **state)
+{
+    (void)state;
+    g_autofree char *folder = g_dir_make_tmp("orrery-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "my.ini", NULL);
+    const char *text = "[job]\nmodel = my/model.ini\ncluster = my/cluster.ini:16\n"
+                       "framework = megatron-2023\nsource = test\n"
+                       "[batch]\nglobal = 16\nmicro = 1\nsequence = 8\n"
+                       "[schedule]\nname = order.csv\n";
+    assert_true(g_file_set_contents(path, text, -1, NULL));
+    const OrrOverride here = {"schedule", "name", "other.csv"};
+    g_autoptr(OrrJob) j = orr_workload_job(path, NULL, 0, NULL, NULL);
+    g_autoptr(OrrJob) k = orr_workload_job(path, &here, 1, NULL, NULL);
+    remove(path);
+    remove(folder);
+    assert_non_null(j);
+    assert_non_null(k);
+    g_autofree char *model = g_build_filename(folder, "my", "model.ini", NULL);
+    g_autofree char *order = g_build_filename(folder, "order.csv", NULL);
+    assert_string_equal(j->model_ref, model);
+    assert_string_equal(j->schedule_name, order);
+    assert_true(g_str_has_suffix(j->cluster_ref, "/my/cluster.ini:16"));
+    assert_int_equal(j->n_gpus, 16);
+    assert_string_equal(k->schedule_name, "other.csv"); /* on the command line: where one stands */
+}
+
 static void test_nccl_variables_are_kept(void **state)
 {
     (void)state;
@@ -240,6 +266,7 @@ int main(void)
         cmocka_unit_test(test_main_job_is_what_the_paper_says),
         cmocka_unit_test(test_overrides_reach_their_files),
         cmocka_unit_test(test_data_parallel_size_is_derived_and_said),
+        cmocka_unit_test(test_paths_in_a_job_are_relative_to_it),
         cmocka_unit_test(test_nccl_variables_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,10 +81,11 @@ static void read_batch(JobReader *r)
                           "is said twice: global = micro x micro_batches x dp; give one of global "
                           "and micro_batches");
     } else if (by_count) {
-        global = count * b->micro_sequences * r->job->layout.dp;
-        if (global > 1 << 30)
+        double product = (double)count * b->micro_sequences * r->job->layout.dp;
+        if (product > 1 << 30)
             orr_keys_complain(r->keys, "batch", "micro_batches",
                               "makes a global batch above 2^30 sequences; use fewer");
+        global = (int64_t)MIN(product, 1 << 30);
         orr_job__assume(r, "batch.global", (double)global, "micro x micro_batches x dp");
     }
     b->global_sequences = (uint32_t)MIN(global, 1 << 30);
