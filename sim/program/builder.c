@@ -135,13 +135,13 @@ uint32_t orr_builder_last_on(const OrrBuilder *b, OrrStream stream)
 
 OrrStream orr_builder_stream(const OrrBuilder *b, uint32_t op)
 {
-    g_assert(b->in_segment && op < b->open.n_ops);
+    g_assert(b->in_segment && op < orr_builder_n_ops(b));
     return b->program->ops[b->open.first_op + op].stream;
 }
 
 uint32_t orr_builder_first_on(const OrrBuilder *b, OrrStream stream)
 {
-    for (uint32_t i = 0; i < b->open.n_ops; i++)
+    for (uint32_t i = 0; i < orr_builder_n_ops(b); i++)
         if (b->program->ops[b->open.first_op + i].stream == stream)
             return i;
     return ORR_NONE;
