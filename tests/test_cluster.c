@@ -13,8 +13,7 @@
 enum { GB = 1000000000 };
 
 /* H100-like nodes of 8 with 8 NICs of 50 GB/s. */
-static OrrNode *switch_node(void)
-{
+static OrrNode *switch_node(void) {
     OrrNode *n = g_new0(OrrNode, 1);
     n->name = g_strdup("test-node");
     n->gpu = g_new0(OrrGpu, 1);
@@ -35,8 +34,7 @@ static OrrNode *switch_node(void)
 }
 
 /* The shape of Meta's 24K cluster: racks of 16, pods of 3,072, 1:7 above. */
-static OrrClusterSpec clos_spec(uint32_t n_gpus)
-{
+static OrrClusterSpec clos_spec(uint32_t n_gpus) {
     OrrClusterSpec s = {.n_gpus = n_gpus, .max_gpus = 1u << 20, .fabric = ORR_FABRIC_CLOS};
     s.name = g_strdup("test-clos");
     s.node = switch_node();
@@ -51,8 +49,7 @@ static OrrClusterSpec clos_spec(uint32_t n_gpus)
     return s;
 }
 
-static OrrClusterSpec rail_spec(uint32_t n_gpus)
-{
+static OrrClusterSpec rail_spec(uint32_t n_gpus) {
     OrrClusterSpec s = clos_spec(n_gpus);
     s.fabric = ORR_FABRIC_RAIL;
     s.gpus_per_leaf = 32;
@@ -61,8 +58,7 @@ static OrrClusterSpec rail_spec(uint32_t n_gpus)
     return s;
 }
 
-static OrrCluster *build(OrrClusterSpec s)
-{
+static OrrCluster *build(OrrClusterSpec s) {
     GError *error = NULL;
     OrrCluster *c = orr_cluster_new(&s, &error);
     if (error)
@@ -71,8 +67,7 @@ static OrrCluster *build(OrrClusterSpec s)
     return c;
 }
 
-static double kind_bytes_per_s(const OrrCluster *c, OrrLinkKind kind, uint32_t *n)
-{
+static double kind_bytes_per_s(const OrrCluster *c, OrrLinkKind kind, uint32_t *n) {
     double sum = 0;
     *n = 0;
     for (uint32_t l = 0; l < orr_cluster_n_links(c); l++)
@@ -83,8 +78,7 @@ static double kind_bytes_per_s(const OrrCluster *c, OrrLinkKind kind, uint32_t *
     return sum;
 }
 
-static void test_clos_has_the_links_of_racks_pods_and_core(void **state)
-{
+static void test_clos_has_the_links_of_racks_pods_and_core(void **state) {
     (void)state;
     g_autoptr(OrrCluster) c = build(clos_spec(24576));
     uint32_t n;
@@ -104,8 +98,7 @@ static void test_clos_has_the_links_of_racks_pods_and_core(void **state)
     assert_near(kind_bytes_per_s(c, ORR_LINK_SPINE_DOWN, &n), nics / 7, 1e-12);
 }
 
-static void test_rail_fat_tree_keeps_full_bisection(void **state)
-{
+static void test_rail_fat_tree_keeps_full_bisection(void **state) {
     (void)state;
     g_autoptr(OrrCluster) c = build(rail_spec(4096));
     uint32_t n;
@@ -120,8 +113,7 @@ static void test_rail_fat_tree_keeps_full_bisection(void **state)
     assert_int_not_equal(orr_cluster_leaf_of_gpu(c, 3), orr_cluster_leaf_of_gpu(c, 4));
 }
 
-static void test_ecmp_links_add_up_to_the_bundle(void **state)
-{
+static void test_ecmp_links_add_up_to_the_bundle(void **state) {
     (void)state;
     OrrClusterSpec s = clos_spec(6144);
     s.routing = ORR_ROUTE_ECMP_HASH;
@@ -132,14 +124,13 @@ static void test_ecmp_links_add_up_to_the_bundle(void **state)
         double sum = kind_bytes_per_s(c, k, &n);
         assert_near(sum, kind_bytes_per_s(spread, k, &n_spread), 1e-9);
         bool is_fabric = k == ORR_LINK_LEAF_UP || k == ORR_LINK_LEAF_DOWN;
-        assert_int_equal(n, is_fabric ? 16 * n_spread
+        assert_int_equal(n, is_fabric                                            ? 16 * n_spread
                             : k == ORR_LINK_SPINE_UP || k == ORR_LINK_SPINE_DOWN ? 439 * n_spread
-                                                                                : n_spread);
+                                                                                 : n_spread);
     }
 }
 
-static void test_link_names_lead_back_to_their_link(void **state)
-{
+static void test_link_names_lead_back_to_their_link(void **state) {
     (void)state;
     OrrClusterSpec hash = clos_spec(6144);
     hash.routing = ORR_ROUTE_ECMP_HASH;
@@ -161,8 +152,7 @@ static void test_link_names_lead_back_to_their_link(void **state)
 }
 
 /* A route starts at the sender and ends at the receiver, repeats nothing, loses nothing. */
-static void check_route(const OrrCluster *c, uint32_t src, uint32_t dst, uint64_t flow)
-{
+static void check_route(const OrrCluster *c, uint32_t src, uint32_t dst, uint64_t flow) {
     OrrLinkShare r[ORR_MAX_ROUTE];
     uint32_t n = orr_cluster_route(c, src, dst, flow, r), hops = orr_cluster_hops(c, src, dst);
     double out = 0, up = 0, down = 0, in = 0, pod_up = 0, pod_down = 0;
@@ -193,8 +183,7 @@ static void check_route(const OrrCluster *c, uint32_t src, uint32_t dst, uint64_
     }
 }
 
-static void test_every_route_connects_and_repeats_no_link(void **state)
-{
+static void test_every_route_connects_and_repeats_no_link(void **state) {
     (void)state;
     OrrClusterSpec clos = clos_spec(6144), rail = rail_spec(1024), flat = clos_spec(64),
                    mgmt = clos_spec(64), none = clos_spec(64), two = rail_spec(1024),
@@ -220,8 +209,7 @@ static void test_every_route_connects_and_repeats_no_link(void **state)
     }
 }
 
-static void test_hops_and_latency_grow_with_distance(void **state)
-{
+static void test_hops_and_latency_grow_with_distance(void **state) {
     (void)state;
     g_autoptr(OrrCluster) c = build(clos_spec(6144));
     assert_int_equal(orr_cluster_hops(c, 0, 7), 0);
@@ -235,8 +223,7 @@ static void test_hops_and_latency_grow_with_distance(void **state)
     assert_near(orr_cluster_route_latency_ns(c, 0, 3072), 2 * 300 + 2000 + 4 * 1000, 1e-12);
 }
 
-static void test_rail_hands_over_inside_the_node_first(void **state)
-{
+static void test_rail_hands_over_inside_the_node_first(void **state) {
     (void)state;
     g_autoptr(OrrCluster) c = build(rail_spec(1024));
     OrrLinkShare r[ORR_MAX_ROUTE];
@@ -257,8 +244,7 @@ static const uint8_t cube_mesh[8][8] = {
     {0, 0, 1, 0, 1, 2, 0, 2}, {0, 0, 0, 1, 2, 1, 2, 0},
 };
 
-static OrrClusterSpec mesh_spec(void)
-{
+static OrrClusterSpec mesh_spec(void) {
     OrrClusterSpec s = clos_spec(8);
     s.node->nvlink = ORR_NVLINK_MESH;
     s.node->gpu->nvlink_links = 6;
@@ -267,8 +253,7 @@ static OrrClusterSpec mesh_spec(void)
     return s;
 }
 
-static void test_cube_mesh_routes_over_the_gpu_between(void **state)
-{
+static void test_cube_mesh_routes_over_the_gpu_between(void **state) {
     (void)state;
     g_autoptr(OrrCluster) c = build(mesh_spec());
     OrrLinkShare r[ORR_MAX_ROUTE];
@@ -290,8 +275,7 @@ static void test_cube_mesh_routes_over_the_gpu_between(void **state)
     }
 }
 
-static void test_cube_mesh_fits_six_rings(void **state)
-{
+static void test_cube_mesh_fits_six_rings(void **state) {
     (void)state;
     g_autoptr(OrrCluster) c = build(mesh_spec());
     const uint32_t all[] = {0, 1, 2, 3, 4, 5, 6, 7}, far[] = {0, 7};
@@ -302,8 +286,7 @@ static void test_cube_mesh_fits_six_rings(void **state)
     assert_near(orr_mesh_ring_bytes_per_s(node, far, 2) + 1, 1, 1e-12);
 }
 
-static void test_nvl72_domain_spans_its_trays(void **state)
-{
+static void test_nvl72_domain_spans_its_trays(void **state) {
     (void)state;
     OrrClusterSpec s = rail_spec(144);
     s.node->gpus = 4;
@@ -319,8 +302,7 @@ static void test_nvl72_domain_spans_its_trays(void **state)
     assert_true(orr_cluster_hops(c, 0, 72) > 0);
 }
 
-static void test_group_shape_counts_where_members_sit(void **state)
-{
+static void test_group_shape_counts_where_members_sit(void **state) {
     (void)state;
     g_autoptr(OrrCluster) c = build(clos_spec(12288));
     OrrGroupShape s;
@@ -359,8 +341,7 @@ static void test_group_shape_counts_where_members_sit(void **state)
     assert_near(s.nics_per_domain, 2, 1e-12);
 }
 
-static void test_gpus_that_share_a_nic_are_counted(void **state)
-{
+static void test_gpus_that_share_a_nic_are_counted(void **state) {
     (void)state;
     OrrClusterSpec spec = clos_spec(64);
     spec.node->nics = 4;
@@ -376,8 +357,8 @@ static void test_gpus_that_share_a_nic_are_counted(void **state)
 }
 
 /* Flows of one rack to as many others, by the uplink that each took. */
-static void collide(uint32_t n, uint32_t seeds, double *mean_max, double *mean_share, double *none)
-{
+static void collide(uint32_t n, uint32_t seeds, double *mean_max, double *mean_share,
+                    double *none) {
     *mean_max = *mean_share = *none = 0;
     for (uint32_t seed = 0; seed < seeds; seed++) {
         OrrClusterSpec spec = clos_spec(3072);
@@ -405,8 +386,7 @@ static void collide(uint32_t n, uint32_t seeds, double *mean_max, double *mean_s
     *none /= seeds;
 }
 
-static void test_ecmp_collides_as_balls_in_bins(void **state)
-{
+static void test_ecmp_collides_as_balls_in_bins(void **state) {
     (void)state;
     /* scenario S45: flows, mean load of the fullest uplink, mean share of the slowest flow */
     static const struct {
@@ -424,8 +404,7 @@ static void test_ecmp_collides_as_balls_in_bins(void **state)
     }
 }
 
-static void test_a_million_gpus_cost_next_to_nothing(void **state)
-{
+static void test_a_million_gpus_cost_next_to_nothing(void **state) {
     (void)state;
     clock_t start = clock();
     g_autoptr(OrrCluster) c = build(clos_spec(1u << 20));
@@ -434,8 +413,7 @@ static void test_a_million_gpus_cost_next_to_nothing(void **state)
     check_route(c, 1, (1u << 20) - 1, 0);
 }
 
-static void refused(OrrClusterSpec s, const char *why)
-{
+static void refused(OrrClusterSpec s, const char *why) {
     GError *error = NULL;
     assert_null(orr_cluster_new(&s, &error));
     assert_null(s.node);
@@ -446,8 +424,7 @@ static void refused(OrrClusterSpec s, const char *why)
     g_error_free(error);
 }
 
-static void test_machines_that_do_not_add_up_are_refused(void **state)
-{
+static void test_machines_that_do_not_add_up_are_refused(void **state) {
     (void)state;
     OrrClusterSpec s = clos_spec(4096);
     s.max_gpus = 1024;
@@ -482,8 +459,7 @@ static void test_machines_that_do_not_add_up_are_refused(void **state)
     refused(s, "not symmetric");
 }
 
-static void test_placements_put_each_rank_on_its_own_gpu(void **state)
-{
+static void test_placements_put_each_rank_on_its_own_gpu(void **state) {
     (void)state;
     g_autoptr(OrrCluster) c = build(clos_spec(100)); /* 12 nodes and a half */
     g_autoptr(OrrPlacement) linear = orr_placement_linear(c, 100, NULL);
@@ -509,8 +485,7 @@ static void test_placements_put_each_rank_on_its_own_gpu(void **state)
     assert_int_equal(orr_placement_gpu(list, 1), 3);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clos_has_the_links_of_racks_pods_and_core),
         cmocka_unit_test(test_rail_fat_tree_keeps_full_bisection),

@@ -1,5 +1,4 @@
 /* Where the files are: names, aliases, folders. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/base/words.h"
@@ -9,8 +8,7 @@
 const char *const orr_topology_kind_names[] = {"gpus", "nodes", "clusters", NULL};
 static const char *const group_names[] = {"gpu", "node", "cluster", NULL};
 
-static void entry_free(gpointer data)
-{
+static void entry_free(gpointer data) {
     OrrTopologyEntry *e = data;
     g_free(e->name);
     g_free(e->summary);
@@ -19,20 +17,17 @@ static void entry_free(gpointer data)
     g_free(e);
 }
 
-static char *folder_of(OrrTopologyKind kind)
-{
+static char *folder_of(OrrTopologyKind kind) {
     return g_strconcat("topologies/", orr_topology_kind_names[kind], NULL);
 }
 
-static char *find_path(OrrTopologyKind kind, const char *stem, GError **error)
-{
+static char *find_path(OrrTopologyKind kind, const char *stem, GError **error) {
     g_autofree char *folder = folder_of(kind);
     return orr_data_find(folder, stem, ".ini", error);
 }
 
 /* Name, sentence and aliases of one shipped file; what else is in it may be wrong. */
-static OrrTopologyEntry *read_entry(OrrTopologyKind kind, const char *stem, GError **error)
-{
+static OrrTopologyEntry *read_entry(OrrTopologyKind kind, const char *stem, GError **error) {
     g_autofree char *path = find_path(kind, stem, error);
     g_autoptr(OrrKeys) keys = path ? orr_keys_load(path, error) : NULL;
     if (!keys)
@@ -48,8 +43,7 @@ static OrrTopologyEntry *read_entry(OrrTopologyKind kind, const char *stem, GErr
     return e;
 }
 
-GPtrArray *orr_topology_list(OrrTopologyKind kind, GError **error)
-{
+GPtrArray *orr_topology_list(OrrTopologyKind kind, GError **error) {
     g_autofree char *folder = folder_of(kind);
     g_auto(GStrv) stems = orr_data_list(folder, ".ini");
     g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(entry_free);
@@ -64,8 +58,7 @@ GPtrArray *orr_topology_list(OrrTopologyKind kind, GError **error)
 
 /* Suggests the nearest name or alias, else lists the names. */
 static bool fail_unknown(OrrTopologyKind kind, const char *ref, const GPtrArray *list,
-                         GError **error)
-{
+                         GError **error) {
     g_autoptr(GPtrArray) names = g_ptr_array_new(), all = g_ptr_array_new();
     for (guint i = 0; i < list->len; i++) {
         const OrrTopologyEntry *e = list->pdata[i];
@@ -85,8 +78,7 @@ static bool fail_unknown(OrrTopologyKind kind, const char *ref, const GPtrArray 
 }
 
 /* The stem of the shipped file that @ref names, itself or by an alias; g_free. */
-static char *find_stem(OrrTopologyKind kind, const char *ref, GError **error)
-{
+static char *find_stem(OrrTopologyKind kind, const char *ref, GError **error) {
     g_autoptr(GPtrArray) list = orr_topology_list(kind, error);
     for (guint i = 0; list && i < list->len; i++) {
         const OrrTopologyEntry *e = list->pdata[i];
@@ -101,22 +93,20 @@ static char *find_stem(OrrTopologyKind kind, const char *ref, GError **error)
     return NULL;
 }
 
-static bool is_path(const char *ref)
-{
+static bool is_path(const char *ref) {
     return strchr(ref, '/') || g_str_has_suffix(ref, ".ini");
 }
 
 OrrKeys *orr_topologies__open(OrrTopologyKind kind, const char *group, const char *ref,
-                              const OrrTopologyOptions *options, char **name, GError **error)
-{
+                              const OrrTopologyOptions *options, char **name, GError **error) {
     g_autofree char *stem = is_path(ref) ? g_path_get_basename(ref) : find_stem(kind, ref, error);
     if (!stem)
         return NULL;
     if (g_str_has_suffix(stem, ".ini"))
         stem[strlen(stem) - strlen(".ini")] = 0;
-    g_autofree char *shown = is_path(ref) ? g_strdup(ref)
-                                          : g_strdup_printf("topologies/%s/%s.ini",
-                                                            orr_topology_kind_names[kind], stem);
+    g_autofree char *shown =
+        is_path(ref) ? g_strdup(ref)
+                     : g_strdup_printf("topologies/%s/%s.ini", orr_topology_kind_names[kind], stem);
     g_autofree char *path = is_path(ref) ? g_strdup(ref) : find_path(kind, stem, error);
     OrrKeys *keys = path ? orr_keys_load(path, error) : NULL;
     if (!keys)
@@ -125,15 +115,12 @@ OrrKeys *orr_topologies__open(OrrTopologyKind kind, const char *group, const cha
     const char *text = orr_keys_text(keys, &length);
     if (options && options->notes && options->notes->input)
         options->notes->input(options->notes->data, shown, text, length);
-    for (uint32_t i = 0; options && i < options->n_sets; i++)
-        if (!strcmp(options->sets[i].group, group))
-            orr_keys_override(keys, group, options->sets[i].key, options->sets[i].value, "--set");
+    orr_topologies__override(keys, group, options);
     *name = g_steal_pointer(&stem);
     return keys;
 }
 
-bool orr_topologies__close(OrrKeys *keys, const OrrTopologyOptions *options, GError **error)
-{
+bool orr_topologies__close(OrrKeys *keys, const OrrTopologyOptions *options, GError **error) {
     guint n;
     if (!orr_keys_finish(keys, error))
         return false;
@@ -149,38 +136,75 @@ bool orr_topologies__close(OrrKeys *keys, const OrrTopologyOptions *options, GEr
     return true;
 }
 
-static void read_field(OrrKeys *keys, const char *group, const OrrTopoField *f, void *at)
-{
+/* What stands in the member, as a number; 0 for text. */
+static double current_value(const OrrTopoField *f, const void *at) {
+    int value;
+    switch (f->kind) {
+    case TOPO_NUMBER:
+        return *(const double *)at;
+    case TOPO_COUNT:
+        return *(const uint32_t *)at;
+    case TOPO_SEED:
+        return (double)*(const uint64_t *)at;
+    case TOPO_BOOL:
+        return *(const bool *)at;
+    case TOPO_ENUM:
+        memcpy(&value, at, sizeof value);
+        return value;
+    case TOPO_TEXT:
+        return 0;
+    }
+    g_assert_not_reached();
+}
+
+static void read_field(OrrKeys *keys, const char *group, const OrrTopoField *f, double fallback,
+                       OrrKeyFlags flags, void *at) {
+    int value;
     switch (f->kind) {
     case TOPO_NUMBER:
         *(double *)at =
-            orr_keys_number(keys, group, f->key, f->dim, f->min, f->max, f->fallback, f->flags);
+            orr_keys_number(keys, group, f->key, f->dim, f->min, f->max, fallback, flags);
         return;
     case TOPO_COUNT:
         *(uint32_t *)at = (uint32_t)orr_keys_int(keys, group, f->key, f->noun, (int64_t)f->min,
-                                                 (int64_t)f->max, (int64_t)f->fallback, f->flags);
+                                                 (int64_t)f->max, (int64_t)fallback, flags);
         return;
     case TOPO_SEED:
         *(uint64_t *)at = (uint64_t)orr_keys_int(keys, group, f->key, NULL, 0, INT64_MAX,
-                                                 (int64_t)f->fallback, f->flags);
+                                                 (int64_t)fallback, flags);
         return;
     case TOPO_BOOL:
-        *(bool *)at = orr_keys_bool(keys, group, f->key, f->fallback != 0, f->flags);
+        *(bool *)at = orr_keys_bool(keys, group, f->key, fallback != 0, flags);
         return;
-    case TOPO_ENUM: {
-        int value = orr_keys_enum(keys, group, f->key, f->names, (int)f->fallback, f->flags);
+    case TOPO_ENUM:
+        value = orr_keys_enum(keys, group, f->key, f->names, (int)fallback, flags);
         memcpy(at, &value, sizeof value); /* every enum here has the size of int */
         return;
-    }
     case TOPO_TEXT:
-        *(char **)at = g_strdup(orr_keys_string(keys, group, f->key, "", f->flags));
+        g_free(*(char **)at);
+        *(char **)at = g_strdup(orr_keys_string(keys, group, f->key, "", flags));
         return;
     }
 }
 
 void orr_topologies__read(OrrKeys *keys, const char *group, const OrrTopoField *fields, size_t n,
-                          void *into)
-{
+                          void *into) {
     for (size_t i = 0; i < n; i++)
-        read_field(keys, group, &fields[i], (char *)into + fields[i].offset);
+        read_field(keys, group, &fields[i], fields[i].fallback, fields[i].flags,
+                   (char *)into + fields[i].offset);
+}
+
+void orr_topologies__update(OrrKeys *keys, const char *group, const OrrTopoField *fields, size_t n,
+                            void *into) {
+    for (size_t i = 0; i < n; i++) {
+        void *at = (char *)into + fields[i].offset;
+        if (fields[i].kind != TOPO_TEXT)
+            read_field(keys, group, &fields[i], current_value(&fields[i], at), ORR_KEY_QUIET, at);
+    }
+}
+
+void orr_topologies__override(OrrKeys *keys, const char *group, const OrrTopologyOptions *options) {
+    for (uint32_t i = 0; options && i < options->n_sets; i++)
+        if (!strcmp(options->sets[i].group, group))
+            orr_keys_override(keys, group, options->sets[i].key, options->sets[i].value, "--set");
 }

@@ -2,26 +2,33 @@
  * machine of the last ten years and the next, and narrow enough to catch a wrong unit. */
 #include "topologies/loader.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "topologies/loader_priv.h"
 #include "topologies/shapes.h"
 
 #define NUMBER(type, member, name, dimension, low, high, otherwise, flag)                          \
-    {.key = name, .kind = TOPO_NUMBER, .offset = offsetof(type, member), .dim = dimension,         \
-     .min = low, .max = high, .fallback = otherwise, .flags = flag}
+    {                                                                                              \
+        .key = name, .kind = TOPO_NUMBER, .offset = offsetof(type, member), .dim = dimension,      \
+        .min = low, .max = high, .fallback = otherwise, .flags = flag                              \
+    }
 #define COUNT(type, member, name, unit, low, high, otherwise, flag)                                \
-    {.key = name, .kind = TOPO_COUNT, .offset = offsetof(type, member), .noun = unit, .min = low,  \
-     .max = high, .fallback = otherwise, .flags = flag}
+    {                                                                                              \
+        .key = name, .kind = TOPO_COUNT, .offset = offsetof(type, member), .noun = unit,           \
+        .min = low, .max = high, .fallback = otherwise, .flags = flag                              \
+    }
 #define ENUM(type, member, name, table, otherwise, flag)                                           \
-    {.key = name, .kind = TOPO_ENUM, .offset = offsetof(type, member), .names = table,             \
-     .fallback = otherwise, .flags = flag}
+    {                                                                                              \
+        .key = name, .kind = TOPO_ENUM, .offset = offsetof(type, member), .names = table,          \
+        .fallback = otherwise, .flags = flag                                                       \
+    }
 #define BOOL(type, member, name, otherwise, flag)                                                  \
-    {.key = name, .kind = TOPO_BOOL, .offset = offsetof(type, member), .fallback = otherwise,      \
-     .flags = flag}
+    {                                                                                              \
+        .key = name, .kind = TOPO_BOOL, .offset = offsetof(type, member), .fallback = otherwise,   \
+        .flags = flag                                                                              \
+    }
 #define TEXT(type, member, name, flag)                                                             \
-    {.key = name, .kind = TOPO_TEXT, .offset = offsetof(type, member), .flags = flag}
+    { .key = name, .kind = TOPO_TEXT, .offset = offsetof(type, member), .flags = flag }
 #define PEAK(dtype, name)                                                                          \
     NUMBER(OrrGpu, peak_flops_per_s[dtype], name, ORR_DIM_FLOPS_RATE, 0, 1e18, 0, ORR_KEY_QUIET)
 
@@ -75,7 +82,8 @@ static const OrrTopoField node_fields[] = {
     NUMBER(OrrNode, nic_pcie_bytes_per_s, "nic_pcie", ORR_DIM_RATE, 0, 1e12, 0, ORR_KEY_QUIET),
     NUMBER(OrrNode, management_bytes_per_s, "management", ORR_DIM_RATE, 0, 1e12, 0,
            ORR_KEY_REQUIRED),
-    NUMBER(OrrNode, nvlink_latency_ns, "nvlink_latency", ORR_DIM_TIME, 0, 1e6, NVLINK_LATENCY_NS, 0),
+    NUMBER(OrrNode, nvlink_latency_ns, "nvlink_latency", ORR_DIM_TIME, 0, 1e6, NVLINK_LATENCY_NS,
+           0),
     NUMBER(OrrNode, pcie_latency_ns, "pcie_latency", ORR_DIM_TIME, 0, 1e6, PCIE_LATENCY_NS, 0),
     NUMBER(OrrNode, host_speed, "host_speed", ORR_DIM_NONE, 0.1, 10, 1, 0),
 };
@@ -96,21 +104,22 @@ static const OrrTopoField cluster_fields[] = {
     NUMBER(OrrClusterSpec, hop_latency_ns, "hop_latency", ORR_DIM_TIME, 0, 1e6, 0,
            ORR_KEY_REQUIRED),
     ENUM(OrrClusterSpec, routing, "routing", orr_routing_names, ORR_ROUTE_SPREAD, 0),
-    {.key = "seed", .kind = TOPO_SEED, .offset = offsetof(OrrClusterSpec, seed), .fallback = 1,
+    {.key = "seed",
+     .kind = TOPO_SEED,
+     .offset = offsetof(OrrClusterSpec, seed),
+     .fallback = 1,
      .flags = ORR_KEY_QUIET},
     BOOL(OrrClusterSpec, use_management, "use_management", false, ORR_KEY_QUIET),
 };
 
 /* Keys for people and for finding the file: asked here so that they count as known. */
-static void read_about(OrrKeys *keys, const char *group)
-{
+static void read_about(OrrKeys *keys, const char *group) {
     orr_keys_string(keys, group, "summary", "", ORR_KEY_REQUIRED);
     g_strfreev(orr_keys_strings(keys, group, "aliases", ORR_KEY_QUIET));
 }
 
 OrrGpu *orr_topologies__gpu(OrrKeys *keys, const char *name, const OrrTopologyOptions *options,
-                            GError **error)
-{
+                            GError **error) {
     OrrGpu *gpu = g_new0(OrrGpu, 1);
     gpu->name = g_strdup(name);
     read_about(keys, "gpu");
@@ -126,8 +135,7 @@ OrrGpu *orr_topologies__gpu(OrrKeys *keys, const char *name, const OrrTopologyOp
     return NULL;
 }
 
-OrrGpu *orr_topology_gpu(const char *ref, const OrrTopologyOptions *options, GError **error)
-{
+OrrGpu *orr_topology_gpu(const char *ref, const OrrTopologyOptions *options, GError **error) {
     g_autofree char *name = NULL;
     g_autoptr(OrrKeys) keys =
         orr_topologies__open(ORR_TOPOLOGY_GPUS, "gpu", ref, options, &name, error);
@@ -135,8 +143,7 @@ OrrGpu *orr_topology_gpu(const char *ref, const OrrTopologyOptions *options, GEr
 }
 
 /* "0 1 1 2; 1 0 2 1; ...": a row a GPU, links to each GPU. */
-static void read_mesh(OrrKeys *keys, OrrNode *node)
-{
+static void read_mesh(OrrKeys *keys, OrrNode *node) {
     g_auto(GStrv) rows = orr_keys_strings(keys, "node", "mesh", ORR_KEY_QUIET);
     if (!rows)
         return;
@@ -167,8 +174,7 @@ static void read_mesh(OrrKeys *keys, OrrNode *node)
 }
 
 OrrNode *orr_topologies__node(OrrKeys *keys, const char *name, const OrrTopologyOptions *options,
-                              GError **error)
-{
+                              GError **error) {
     OrrNode *node = g_new0(OrrNode, 1);
     node->name = g_strdup(name);
     read_about(keys, "node");
@@ -186,8 +192,7 @@ OrrNode *orr_topologies__node(OrrKeys *keys, const char *name, const OrrTopology
     return NULL;
 }
 
-OrrNode *orr_topology_node(const char *ref, const OrrTopologyOptions *options, GError **error)
-{
+OrrNode *orr_topology_node(const char *ref, const OrrTopologyOptions *options, GError **error) {
     g_autofree char *name = NULL;
     g_autoptr(OrrKeys) keys =
         orr_topologies__open(ORR_TOPOLOGY_NODES, "node", ref, options, &name, error);
@@ -195,12 +200,10 @@ OrrNode *orr_topology_node(const char *ref, const OrrTopologyOptions *options, G
 }
 
 /* Ports of a leaf and of a pod that look down: the default number of links up at 1:1. */
-static void default_uplinks(OrrClusterSpec *s)
-{
+void orr_topologies__default_uplinks(OrrClusterSpec *s) {
     const OrrNode *n = s->node;
-    double leaf_ports = s->fabric == ORR_FABRIC_RAIL
-                            ? s->gpus_per_leaf
-                            : (double)s->gpus_per_leaf * n->nics / n->gpus;
+    double leaf_ports = s->fabric == ORR_FABRIC_RAIL ? s->gpus_per_leaf
+                                                     : (double)s->gpus_per_leaf * n->nics / n->gpus;
     double pod_ports = (double)s->gpus_per_pod * n->nics / n->gpus / s->leaf_oversubscription;
     if (!s->leaf_uplinks)
         s->leaf_uplinks = (uint32_t)MAX(1, leaf_ports / s->leaf_oversubscription);
@@ -208,17 +211,38 @@ static void default_uplinks(OrrClusterSpec *s)
         s->pod_uplinks = (uint32_t)MAX(1, pod_ports / s->pod_oversubscription);
 }
 
+/* Rail fabrics count nodes under a leaf, others GPUs. */
+static void read_leaf(OrrKeys *keys, OrrClusterSpec *s, OrrKeyFlags flags) {
+    bool is_rail = s->fabric == ORR_FABRIC_RAIL;
+    s->gpus_per_leaf = (uint32_t)orr_keys_int(
+        keys, "cluster", is_rail ? "nodes_per_leaf" : "gpus_per_leaf", is_rail ? "nodes" : "GPUs",
+        1, 1 << 20, flags & ORR_KEY_REQUIRED ? 1 : s->gpus_per_leaf, flags);
+}
+
+bool orr_topologies__set(OrrClusterSpec *s, const char *name, const OrrTopologyOptions *options,
+                         GError **error) {
+    g_autoptr(OrrKeys) keys = orr_keys_parse(name, "", 0, error);
+    if (!keys)
+        return false;
+    orr_topologies__override(keys, "cluster", options);
+    orr_topologies__override(keys, "node", options);
+    orr_topologies__update(keys, "cluster", cluster_fields, G_N_ELEMENTS(cluster_fields), s);
+    orr_topologies__update(keys, "node", node_fields, G_N_ELEMENTS(node_fields), s->node);
+    if (s->fabric == ORR_FABRIC_RAIL || s->fabric == ORR_FABRIC_CLOS)
+        read_leaf(keys, s, ORR_KEY_QUIET);
+    s->node->has_sharp = orr_keys_bool(keys, "cluster", "sharp", s->node->has_sharp, ORR_KEY_QUIET);
+    s->node->pcie_bytes_per_s = orr_keys_number(keys, "node", "pcie", ORR_DIM_RATE, 1e9, 1e12,
+                                                s->node->pcie_bytes_per_s, ORR_KEY_QUIET);
+    return orr_keys_finish(keys, error);
+}
+
 static bool read_cluster(OrrKeys *keys, OrrClusterSpec *s, const OrrTopologyOptions *options,
-                         GError **error)
-{
+                         GError **error) {
     read_about(keys, "cluster");
     orr_topologies__read(keys, "cluster", cluster_fields, G_N_ELEMENTS(cluster_fields), s);
     bool has_tiers = s->fabric == ORR_FABRIC_RAIL || s->fabric == ORR_FABRIC_CLOS;
-    const char *leaf_key = s->fabric == ORR_FABRIC_RAIL ? "nodes_per_leaf" : "gpus_per_leaf";
     if (has_tiers)
-        s->gpus_per_leaf = (uint32_t)orr_keys_int(
-            keys, "cluster", leaf_key, s->fabric == ORR_FABRIC_RAIL ? "nodes" : "GPUs", 1, 1 << 20,
-            1, ORR_KEY_REQUIRED);
+        read_leaf(keys, s, ORR_KEY_REQUIRED);
     bool has_sharp = orr_keys_bool(keys, "cluster", "sharp", false, ORR_KEY_QUIET);
     g_autofree char *node =
         g_strdup(orr_keys_string(keys, "cluster", "node", "", ORR_KEY_REQUIRED));
@@ -229,13 +253,12 @@ static bool read_cluster(OrrKeys *keys, OrrClusterSpec *s, const OrrTopologyOpti
         return false;
     s->node->has_sharp = has_sharp;
     if (has_tiers)
-        default_uplinks(s);
+        orr_topologies__default_uplinks(s);
     return true;
 }
 
 OrrCluster *orr_topologies__cluster(OrrKeys *keys, const char *name, uint32_t n_gpus,
-                                    const OrrTopologyOptions *options, GError **error)
-{
+                                    const OrrTopologyOptions *options, GError **error) {
     OrrClusterSpec spec = {0};
     if (!read_cluster(keys, &spec, options, error)) {
         orr_cluster_spec_clear(&spec);
@@ -250,8 +273,7 @@ OrrCluster *orr_topologies__cluster(OrrKeys *keys, const char *name, uint32_t n_
 }
 
 /* Splits "NAME:GPUS"; *@n_gpus 0 if there is no number. */
-static bool split_ref(const char *ref, char **name, uint32_t *n_gpus, GError **error)
-{
+static bool split_ref(const char *ref, char **name, uint32_t *n_gpus, GError **error) {
     const char *colon = strrchr(ref, ':');
     guint64 n = 0;
     *n_gpus = 0;
@@ -259,15 +281,16 @@ static bool split_ref(const char *ref, char **name, uint32_t *n_gpus, GError **e
     if (!colon)
         return true;
     if (!g_ascii_string_to_unsigned(colon + 1, 10, 1, UINT32_MAX, &n, NULL))
-        return orr_fail_input(error, "cluster \"%s\": \"%s\" is not a number of GPUs; NAME:GPUS "
-                              "such as %s:64 would do", ref, colon + 1, *name);
+        return orr_fail_input(error,
+                              "cluster \"%s\": \"%s\" is not a number of GPUs; NAME:GPUS "
+                              "such as %s:64 would do",
+                              ref, colon + 1, *name);
     *n_gpus = (uint32_t)n;
     return true;
 }
 
 OrrCluster *orr_topology_cluster(const char *ref, const OrrTopologyOptions *options,
-                                 GError **error)
-{
+                                 GError **error) {
     g_autofree char *name = NULL, *stem = NULL;
     uint32_t n_gpus;
     if (orr_shape_is(ref))

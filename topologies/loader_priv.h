@@ -31,6 +31,12 @@ typedef struct {
 void orr_topologies__read(OrrKeys *keys, const char *group, const OrrTopoField *fields, size_t n,
                           void *into);
 
+/* The same, but numbers that are absent stay as they are, and texts always do. */
+void orr_topologies__update(OrrKeys *keys, const char *group, const OrrTopoField *fields, size_t n,
+                            void *into);
+/* Applies the overrides of @group. */
+void orr_topologies__override(OrrKeys *keys, const char *group, const OrrTopologyOptions *options);
+
 /* Opens the file that @ref means, tells @options of it and applies the overrides of @group.
  * *@name (g_free) is the stem of the file. */
 OrrKeys *orr_topologies__open(OrrTopologyKind kind, const char *group, const char *ref,
@@ -46,5 +52,10 @@ OrrNode *orr_topologies__node(OrrKeys *keys, const char *name, const OrrTopology
 /* @n_gpus 0: the whole machine. */
 OrrCluster *orr_topologies__cluster(OrrKeys *keys, const char *name, uint32_t n_gpus,
                                     const OrrTopologyOptions *options, GError **error);
+/* Overrides of cluster and node on a @spec that no file describes; @name stands for one. */
+bool orr_topologies__set(OrrClusterSpec *spec, const char *name, const OrrTopologyOptions *options,
+                         GError **error);
+/* Where they are 0: as many links up as ports down, over the oversubscription. */
+void orr_topologies__default_uplinks(OrrClusterSpec *spec);
 
 #endif

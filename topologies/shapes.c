@@ -2,11 +2,11 @@
  * said is told as an assumption. */
 #include "topologies/shapes.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "sim/base/units.h"
 #include "sim/base/words.h"
+#include "topologies/loader_priv.h"
 
 typedef struct {
     const char *name;
@@ -28,8 +28,8 @@ static const char *const kind_names[] = {"fat_tree", "rail", "clos", "flat", "et
 /* NIC of the DGX (or NVIDIA's data-center node) of each generation: DGX-1 EDR, DGX A100 HDR, DGX
  * H100 and B200 NDR, DGX B300 XDR (their datasheets). */
 static const double nic_bytes_per_s[ORR_N_ARCHS] = {
-    [ORR_ARCH_VOLTA] = 12.5e9,     [ORR_ARCH_AMPERE] = 25e9,          [ORR_ARCH_HOPPER] = 50e9,
-    [ORR_ARCH_BLACKWELL] = 50e9,   [ORR_ARCH_BLACKWELL_ULTRA] = 100e9,
+    [ORR_ARCH_VOLTA] = 12.5e9,   [ORR_ARCH_AMPERE] = 25e9,           [ORR_ARCH_HOPPER] = 50e9,
+    [ORR_ARCH_BLACKWELL] = 50e9, [ORR_ARCH_BLACKWELL_ULTRA] = 100e9,
 };
 #define MANAGEMENT_BYTES_PER_S 12.5e9 /* one 100 Gb/s Ethernet port, as on a DGX A100 and H100 */
 #define NVLINK_LATENCY_NS 600.0       /* as in loader.c: NCCL's hardware latencies */
@@ -69,8 +69,7 @@ static const Token tokens[] = {
     {"seed", TOKEN_SEED, offsetof(Shape, seed), NULL, 0},
 };
 
-static const ShapeKind *find_kind(const char *name)
-{
+static const ShapeKind *find_kind(const char *name) {
     for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
         if (!strcmp(kinds[i].name, name))
             return &kinds[i];
@@ -80,8 +79,7 @@ static const ShapeKind *find_kind(const char *name)
 /* Kinds that people know and we lack: refused as shapes, not as unknown clusters. */
 static const char *const not_built[] = {"torus", "dragonfly", NULL};
 
-bool orr_shape_is(const char *ref)
-{
+bool orr_shape_is(const char *ref) {
     g_autofree char *head = g_strndup(ref, strcspn(ref, ": \t"));
     if (find_kind(head) || g_strv_contains(not_built, head))
         return true;
@@ -89,8 +87,7 @@ bool orr_shape_is(const char *ref)
 }
 
 /* "400G", "400 Gb/s" without its space, "50GB/s". */
-static bool read_rate(const char *text, double *rate, GError **error)
-{
+static bool read_rate(const char *text, double *rate, GError **error) {
     g_autofree char *plain = NULL;
     size_t length = strlen(text);
     if (length && (text[length - 1] == 'G' || text[length - 1] == 'g'))
@@ -98,8 +95,7 @@ static bool read_rate(const char *text, double *rate, GError **error)
     return orr_units_parse(plain ? plain : text, ORR_DIM_RATE, rate, error);
 }
 
-static bool read_enum(const Token *t, const char *value, int *at, GError **error)
-{
+static bool read_enum(const Token *t, const char *value, int *at, GError **error) {
     for (int i = 0; t->names[i]; i++)
         if (!strcmp(t->names[i], value)) {
             *at = i;
@@ -109,8 +105,7 @@ static bool read_enum(const Token *t, const char *value, int *at, GError **error
     return orr_fail_input(error, "%s would do", list);
 }
 
-static bool read_value(const Token *t, const char *value, void *at, GError **error)
-{
+static bool read_value(const Token *t, const char *value, void *at, GError **error) {
     guint64 n;
     double x;
     char *end;
@@ -147,8 +142,7 @@ static bool read_value(const Token *t, const char *value, void *at, GError **err
     g_assert_not_reached();
 }
 
-static bool fail_token(const char *word, GError **error)
-{
+static bool fail_token(const char *word, GError **error) {
     const char *names[G_N_ELEMENTS(tokens) + 1] = {NULL};
     for (size_t i = 0; i < G_N_ELEMENTS(tokens); i++)
         names[i] = tokens[i].name;
@@ -157,8 +151,7 @@ static bool fail_token(const char *word, GError **error)
     return orr_fail_input(error, "\"%s\" is not NAME:VALUE of a known name: %s", word, hint);
 }
 
-static bool read_token(Shape *s, const char *word, uint32_t *seen, GError **error)
-{
+static bool read_token(Shape *s, const char *word, uint32_t *seen, GError **error) {
     const char *colon = strchr(word, ':');
     for (size_t i = 0; colon && i < G_N_ELEMENTS(tokens); i++) {
         const Token *t = &tokens[i];
@@ -175,16 +168,17 @@ static bool read_token(Shape *s, const char *word, uint32_t *seen, GError **erro
     return fail_token(word, error);
 }
 
-static bool read_head(Shape *s, const char *word, GError **error)
-{
+static bool read_head(Shape *s, const char *word, GError **error) {
     g_auto(GStrv) parts = g_strsplit(word, ":", 2);
     guint64 n;
     s->kind = find_kind(parts[0]);
     if (!s->kind) {
         g_autofree char *hint = orr_words_hint(parts[0], kind_names);
         if (g_strv_contains(not_built, parts[0]))
-            return orr_fail_input(error, "%s is not built yet: fat_tree, rail, clos, flat or "
-                                  "ethernet would do", parts[0]);
+            return orr_fail_input(error,
+                                  "%s is not built yet: fat_tree, rail, clos, flat or "
+                                  "ethernet would do",
+                                  parts[0]);
         return orr_fail_input(error, "\"%s\" is no kind of network: %s", parts[0], hint);
     }
     if (!parts[1] || !g_ascii_string_to_unsigned(parts[1], 10, 1, 1 << 24, &n, NULL))
@@ -194,13 +188,19 @@ static bool read_head(Shape *s, const char *word, GError **error)
     return true;
 }
 
-static bool parse(Shape *s, const char *text, GError **error)
-{
+static bool parse(Shape *s, const char *text, GError **error) {
     g_auto(GStrv) words = g_strsplit_set(text, " \t", -1);
     bool has_head = false;
     uint32_t seen = 0;
-    *s = (Shape){.node = 8, .domain = 1, .leaf = 32, .oversub = 1, .pod_oversub = 1, .nvlink = -1,
-                 .net = -1, .routing = -1, .seed = 1};
+    *s = (Shape){.node = 8,
+                 .domain = 1,
+                 .leaf = 32,
+                 .oversub = 1,
+                 .pod_oversub = 1,
+                 .nvlink = -1,
+                 .net = -1,
+                 .routing = -1,
+                 .seed = 1};
     for (char **w = words; *w; w++) {
         if (!**w)
             continue;
@@ -213,17 +213,16 @@ static bool parse(Shape *s, const char *text, GError **error)
     return has_head || orr_fail_input(error, "empty; KIND:GPUS such as fat_tree:256 would do");
 }
 
-static OrrNode *build_node(const Shape *s, OrrGpu *gpu)
-{
+static OrrNode *build_node(const Shape *s, OrrGpu *gpu) {
     OrrNode *n = g_new0(OrrNode, 1);
     n->name = g_strdup("shape");
     n->source = g_strdup("one-line shape");
     n->gpu = gpu;
     n->gpus = s->node;
-    n->nvlink = s->nvlink >= 0                    ? (OrrNvlink)s->nvlink
-                : gpu->nvlink_bytes_per_s <= 0    ? ORR_NVLINK_NONE
-                : gpu->arch == ORR_ARCH_VOLTA     ? ORR_NVLINK_MESH
-                                                  : ORR_NVLINK_SWITCH;
+    n->nvlink = s->nvlink >= 0                 ? (OrrNvlink)s->nvlink
+                : gpu->nvlink_bytes_per_s <= 0 ? ORR_NVLINK_NONE
+                : gpu->arch == ORR_ARCH_VOLTA  ? ORR_NVLINK_MESH
+                                               : ORR_NVLINK_SWITCH;
     n->domain_nodes = s->domain;
     n->has_nvls = n->nvlink == ORR_NVLINK_SWITCH && gpu->arch >= ORR_ARCH_HOPPER;
     n->mesh_link_bytes_per_s = s->node > 1 ? gpu->nvlink_bytes_per_s / (s->node - 1) : 1;
@@ -238,15 +237,13 @@ static OrrNode *build_node(const Shape *s, OrrGpu *gpu)
     return n;
 }
 
-static void note(const OrrTopologyOptions *options, const char *key, char *take_value)
-{
+static void note(const OrrTopologyOptions *options, const char *key, char *take_value) {
     if (options && options->notes && options->notes->assumption)
         options->notes->assumption(options->notes->data, key, take_value, "default of the shape");
     g_free(take_value);
 }
 
-static void note_assumed(const Shape *s, const OrrNode *n, const OrrTopologyOptions *options)
-{
+static void note_assumed(const Shape *s, const OrrNode *n, const OrrTopologyOptions *options) {
     if (s->nic <= 0)
         note(options, "node.nic", orr_units_rate(n->nic_bytes_per_s));
     if (!s->nics)
@@ -260,8 +257,7 @@ static void note_assumed(const Shape *s, const OrrNode *n, const OrrTopologyOpti
 }
 
 static OrrCluster *build(const Shape *s, const char *text, const OrrTopologyOptions *options,
-                         GError **error)
-{
+                         GError **error) {
     OrrGpu *gpu = orr_topology_gpu(s->gpu, options, error);
     if (!gpu)
         return NULL;
@@ -279,16 +275,17 @@ static OrrCluster *build(const Shape *s, const char *text, const OrrTopologyOpti
                            .nic_latency_ns = s->kind->nic_latency_ns,
                            .routing = s->routing > 0 ? (OrrRouting)s->routing : ORR_ROUTE_SPREAD,
                            .seed = s->seed};
-    double nics = (double)spec.node->nics / spec.node->gpus / s->oversub;
-    double ports = spec.fabric == ORR_FABRIC_RAIL ? s->leaf / s->oversub : s->leaf * nics;
-    spec.leaf_uplinks = (uint32_t)fmax(1, ports);
-    spec.pod_uplinks = (uint32_t)fmax(1, s->pod * nics / s->pod_oversub);
     note_assumed(s, spec.node, options);
+    if (!orr_topologies__set(&spec, text, options, error)) {
+        orr_cluster_spec_clear(&spec);
+        return NULL;
+    }
+    orr_topologies__default_uplinks(&spec);
     return orr_cluster_new(&spec, error);
 }
 
-OrrCluster *orr_shape_cluster(const char *shape, const OrrTopologyOptions *options, GError **error)
-{
+OrrCluster *orr_shape_cluster(const char *shape, const OrrTopologyOptions *options,
+                              GError **error) {
     Shape s = {0};
     OrrCluster *c = NULL;
     if (parse(&s, shape, error))

@@ -21,8 +21,8 @@
 
 /* Whether @ref is meant as a shape: it has a space, or starts with a known kind and ':'. */
 bool orr_shape_is(const char *ref);
-/* The cluster of a shape; errors (ORR_ERROR_INPUT) name the token and what would do. Overrides of
- * node and cluster do not apply (the shape says them), those of gpu do. */
+/* The cluster of a shape; errors (ORR_ERROR_INPUT) name the token and what would do. Overrides
+ * of cluster, node and gpu apply on top of it. */
 OrrCluster *orr_shape_cluster(const char *shape, const OrrTopologyOptions *options, GError **error);
 
 #endif

@@ -7,40 +7,34 @@
 #include "sim/base/units.h"
 #include "topologies/show_priv.h"
 
-char *orr_show__bits(double bytes_per_s)
-{
+char *orr_show__bits(double bytes_per_s) {
     char text[G_ASCII_DTOSTR_BUF_SIZE];
     double gb = bytes_per_s * 8 / 1e9;
     g_ascii_formatd(text, sizeof text, "%.4g", gb >= 1000 ? gb / 1000 : gb);
     return g_strdup_printf("%s %s", text, gb >= 1000 ? "Tb/s" : "Gb/s");
 }
 
-char *orr_show__count(uint32_t n)
-{
+char *orr_show__count(uint32_t n) {
     return orr_units_count(n);
 }
 
-char *orr_show__oversubscription(double ratio)
-{
+char *orr_show__oversubscription(double ratio) {
     if (ratio <= 1)
         return g_strdup("full bisection");
     g_autofree char *text = orr_units_double(ratio);
     return g_strdup_printf("oversubscribed 1:%s", text);
 }
 
-bool orr_show__has_fabric(const OrrCluster *c)
-{
+bool orr_show__has_fabric(const OrrCluster *c) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     return s->fabric != ORR_FABRIC_NONE && s->node->nics && !s->use_management;
 }
 
-static double node_out(const OrrClusterSpec *s)
-{
+static double node_out(const OrrClusterSpec *s) {
     return s->node->nics * s->node->nic_bytes_per_s;
 }
 
-double orr_show__leaf_up_bytes_per_s(const OrrCluster *c)
-{
+double orr_show__leaf_up_bytes_per_s(const OrrCluster *c) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     if (orr_cluster_n_leaves(c) < 2)
         return 0;
@@ -50,8 +44,7 @@ double orr_show__leaf_up_bytes_per_s(const OrrCluster *c)
     return nics * s->node->nic_bytes_per_s / s->leaf_oversubscription;
 }
 
-double orr_show__pod_up_bytes_per_s(const OrrCluster *c)
-{
+double orr_show__pod_up_bytes_per_s(const OrrCluster *c) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     if (orr_cluster_n_pods(c) < 2)
         return 0;
@@ -59,8 +52,7 @@ double orr_show__pod_up_bytes_per_s(const OrrCluster *c)
            s->pod_oversubscription;
 }
 
-uint32_t orr_show__nodes_per_leaf(const OrrCluster *c)
-{
+uint32_t orr_show__nodes_per_leaf(const OrrCluster *c) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     uint32_t nodes = orr_cluster_n_nodes(c);
     if (s->fabric == ORR_FABRIC_RAIL)
@@ -68,15 +60,13 @@ uint32_t orr_show__nodes_per_leaf(const OrrCluster *c)
     return s->fabric == ORR_FABRIC_CLOS ? MIN(nodes, s->gpus_per_leaf / s->node->gpus) : nodes;
 }
 
-uint32_t orr_show__nodes_per_pod(const OrrCluster *c)
-{
+uint32_t orr_show__nodes_per_pod(const OrrCluster *c) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     uint32_t nodes = orr_cluster_n_nodes(c);
     return s->gpus_per_pod ? MIN(nodes, s->gpus_per_pod / s->node->gpus) : nodes;
 }
 
-double orr_show__bisection_bytes_per_s(const OrrCluster *c)
-{
+double orr_show__bisection_bytes_per_s(const OrrCluster *c) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     const OrrNode *n = s->node;
     double nodes = (double)s->n_gpus / n->gpus;
@@ -92,8 +82,7 @@ double orr_show__bisection_bytes_per_s(const OrrCluster *c)
 
 /* One line of the page: a heading column of 12, then the text. */
 static void line(GString *out, const char *head, const char *format, ...) G_GNUC_PRINTF(3, 4);
-static void line(GString *out, const char *head, const char *format, ...)
-{
+static void line(GString *out, const char *head, const char *format, ...) {
     va_list args;
     va_start(args, format);
     g_string_append_printf(out, "%-12s", head);
@@ -102,8 +91,7 @@ static void line(GString *out, const char *head, const char *format, ...)
     va_end(args);
 }
 
-static void show_gpu(const OrrGpu *g, GString *out)
-{
+static void show_gpu(const OrrGpu *g, GString *out) {
     g_autofree char *boost = orr_units_format(g->boost_hz, ORR_DIM_FREQ);
     g_autofree char *sustained = orr_units_format(g->sustained_hz, ORR_DIM_FREQ);
     g_autofree char *memory = orr_units_bytes(g->hbm_bytes);
@@ -124,8 +112,7 @@ static void show_gpu(const OrrGpu *g, GString *out)
          g->mem_eff_frac * 100, l2);
 }
 
-static void show_nvlink(const OrrNode *n, GString *out)
-{
+static void show_nvlink(const OrrNode *n, GString *out) {
     g_autofree char *rate = orr_units_rate(n->gpu->nvlink_bytes_per_s);
     g_autofree char *mesh = orr_units_rate(n->mesh_link_bytes_per_s);
     switch (n->nvlink) {
@@ -151,8 +138,7 @@ static void show_nvlink(const OrrNode *n, GString *out)
     }
 }
 
-static void show_node(const OrrNode *n, GString *out)
-{
+static void show_node(const OrrNode *n, GString *out) {
     g_autofree char *pcie = orr_units_rate(n->pcie_bytes_per_s);
     g_autofree char *nic = orr_show__bits(n->nic_bytes_per_s);
     g_autofree char *management = orr_show__bits(n->management_bytes_per_s);
@@ -166,8 +152,7 @@ static void show_node(const OrrNode *n, GString *out)
 }
 
 static void branch(GString *out, uint32_t depth, const char *format, ...) G_GNUC_PRINTF(3, 4);
-static void branch(GString *out, uint32_t depth, const char *format, ...)
-{
+static void branch(GString *out, uint32_t depth, const char *format, ...) {
     va_list args;
     va_start(args, format);
     g_string_append_printf(out, "%12s%*s%s", "", (int)(depth ? depth * 3 - 3 : 0), "",
@@ -178,8 +163,7 @@ static void branch(GString *out, uint32_t depth, const char *format, ...)
 }
 
 /* The tiers as a tree, top first; returns the depth at which the nodes hang. */
-static uint32_t show_tiers(const OrrCluster *c, GString *out)
-{
+static uint32_t show_tiers(const OrrCluster *c, GString *out) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     uint32_t depth = 0, pods = orr_cluster_n_pods(c), leaves = orr_cluster_n_leaves(c);
     g_autofree char *pod_up = orr_show__bits(orr_show__pod_up_bytes_per_s(c));
@@ -202,8 +186,7 @@ static uint32_t show_tiers(const OrrCluster *c, GString *out)
     return depth;
 }
 
-static void show_network(const OrrCluster *c, GString *out)
-{
+static void show_network(const OrrCluster *c, GString *out) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     g_autofree char *nodes = orr_show__count(orr_cluster_n_nodes(c));
     g_autofree char *gpus = orr_show__count(s->n_gpus);
@@ -229,8 +212,7 @@ static void show_network(const OrrCluster *c, GString *out)
 }
 
 /* The nearest other GPU of GPU 0 at @hops; ORR_NONE if there is none. */
-static uint32_t peer_at(const OrrCluster *c, uint32_t hops)
-{
+static uint32_t peer_at(const OrrCluster *c, uint32_t hops) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     uint32_t nodes = orr_cluster_n_nodes(c), step = s->node->gpus;
     if (!hops)
@@ -241,8 +223,7 @@ static uint32_t peer_at(const OrrCluster *c, uint32_t hops)
     return ORR_NONE;
 }
 
-static void show_latencies(const OrrCluster *c, GString *out)
-{
+static void show_latencies(const OrrCluster *c, GString *out) {
     static const struct {
         uint32_t hops;
         const char *text;
@@ -262,8 +243,7 @@ static void show_latencies(const OrrCluster *c, GString *out)
     line(out, "", "one way, hardware alone: what NCCL adds is not in it");
 }
 
-void orr_topology_show_text(const OrrCluster *c, GString *out)
-{
+void orr_topology_show_text(const OrrCluster *c, GString *out) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     g_autofree char *gpus = orr_show__count(s->n_gpus), *max = orr_show__count(s->max_gpus);
     g_autofree char *links = orr_show__count(orr_cluster_n_links(c));

@@ -18,48 +18,45 @@ typedef struct {
     char name[16], note[96]; /* in the boxes: name and number; above the layer */
     uint32_t total;
     const char *fill;
-    bool is_mesh;  /* every box is connected to every box above (rails) */
+    bool is_mesh; /* every box is connected to every box above (rails) */
 } Layer;
 
 typedef struct {
-    uint32_t n, total;      /* drawn, there */
+    uint32_t n, total; /* drawn, there */
     double x[MAX_BOXES], width;
     uint32_t id[MAX_BOXES]; /* number of the thing drawn */
 } Boxes;
 
-static void escape(GString *out, const char *text)
-{
+static void escape(GString *out, const char *text) {
     g_autofree char *safe = g_markup_escape_text(text, -1);
     g_string_append(out, safe);
 }
 
 /* Integers only: printf's %f follows the locale. */
 static void text_at(GString *out, double x, double y, uint32_t size, const char *anchor,
-                    const char *text)
-{
+                    const char *text) {
     g_string_append_printf(out, "<text x=\"%d\" y=\"%d\" font-size=\"%u\" text-anchor=\"%s\">",
                            (int)x, (int)y, size, anchor);
     escape(out, text);
     g_string_append(out, "</text>\n");
 }
 
-static void box_at(GString *out, double x, double y, double width, double height, const char *fill)
-{
+static void box_at(GString *out, double x, double y, double width, double height,
+                   const char *fill) {
     g_string_append_printf(out,
                            "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" "
                            "fill=\"%s\" stroke=\"" COLOUR_LINE "\"/>\n",
                            (int)x, (int)y, (int)width, (int)height, fill);
 }
 
-static void line_between(GString *out, double x1, double y1, double x2, double y2, bool is_faint)
-{
+static void line_between(GString *out, double x1, double y1, double x2, double y2, bool is_faint) {
     g_string_append_printf(out, "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"%s\"/>\n",
-                           (int)x1, (int)y1, (int)x2, (int)y2, is_faint ? COLOUR_FAINT : COLOUR_LINE);
+                           (int)x1, (int)y1, (int)x2, (int)y2,
+                           is_faint ? COLOUR_FAINT : COLOUR_LINE);
 }
 
 /* Places the boxes of a layer side by side in [left, left + span]. */
-static Boxes place(uint32_t total, double left, double span)
-{
+static Boxes place(uint32_t total, double left, double span) {
     Boxes b = {.total = total, .n = MIN(total, MAX_BOXES)};
     double gap = 14, ellipsis = total > b.n ? 26 : 0;
     double pitch = (span - ellipsis + gap) / b.n;
@@ -75,8 +72,7 @@ static Boxes place(uint32_t total, double left, double span)
     return b;
 }
 
-static void draw_boxes(GString *out, const Layer *layer, const Boxes *b, double y)
-{
+static void draw_boxes(GString *out, const Layer *layer, const Boxes *b, double y) {
     for (uint32_t i = 0; i < b->n; i++) {
         g_autofree char *count = orr_units_count(b->id[i]);
         g_autofree char *label =
@@ -91,8 +87,7 @@ static void draw_boxes(GString *out, const Layer *layer, const Boxes *b, double 
 /* Links of a layer to the one above: to its first box, or to all (of the first box last, so that
  * they lie on top; the others faint). */
 static void draw_links(GString *out, const Layer *layer, const Boxes *b, const Boxes *above,
-                       double y)
-{
+                       double y) {
     double top = y - (ROW_HEIGHT - BOX_HEIGHT);
     for (uint32_t i = b->n; i-- > 0;)
         for (uint32_t j = 0; j < (layer->is_mesh ? above->n : 1); j++)
@@ -100,16 +95,14 @@ static void draw_links(GString *out, const Layer *layer, const Boxes *b, const B
                          layer->is_mesh && i > 0);
 }
 
-static void name_layer(Layer *layer, const char *name, uint32_t total, const char *fill)
-{
+static void name_layer(Layer *layer, const char *name, uint32_t total, const char *fill) {
     g_strlcpy(layer->name, name, sizeof layer->name);
     layer->total = total;
     layer->fill = fill;
 }
 
 /* Fills @layers (at least 4) from the top; returns how many. Notes tell the links upwards. */
-static uint32_t list_layers(const OrrCluster *c, Layer *layers)
-{
+static uint32_t list_layers(const OrrCluster *c, Layer *layers) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     uint32_t n = 0, pods = orr_cluster_n_pods(c), leaves = orr_cluster_n_leaves(c);
     bool is_rail = s->fabric == ORR_FABRIC_RAIL;
@@ -130,9 +123,10 @@ static uint32_t list_layers(const OrrCluster *c, Layer *layers)
         name_layer(&layers[n++], "spine", 1, COLOUR_SWITCH);
     }
     if (orr_show__has_fabric(c) && leaves > 1) {
-        uint32_t shown = is_rail ? s->node->nics
-                                 : orr_show__nodes_per_pod(c) / orr_show__nodes_per_leaf(c);
-        name_layer(&layers[n], is_rail ? "rail" : "leaf", MAX(1, MIN(shown, leaves)), COLOUR_SWITCH);
+        uint32_t shown =
+            is_rail ? s->node->nics : orr_show__nodes_per_pod(c) / orr_show__nodes_per_leaf(c);
+        name_layer(&layers[n], is_rail ? "rail" : "leaf", MAX(1, MIN(shown, leaves)),
+                   COLOUR_SWITCH);
         g_snprintf(layers[n++].note, sizeof layers->note, "%s leaves in all, each %s up, %s",
                    n_leaves, leaf_up, leaf_over);
     } else {
@@ -146,19 +140,18 @@ static uint32_t list_layers(const OrrCluster *c, Layer *layers)
 }
 
 /* One node opened up: GPUs, what joins them, NICs. */
-static void draw_node(const OrrNode *n, double y, GString *out)
-{
+static void draw_node(const OrrNode *n, double y, GString *out) {
     double left = MARGIN, span = WIDTH - 2 * MARGIN, inner = span - 40;
     g_autofree char *rate = orr_units_rate(n->gpu->nvlink_bytes_per_s);
     g_autofree char *link = orr_units_rate(n->mesh_link_bytes_per_s);
     g_autofree char *pcie = orr_units_rate(n->pcie_bytes_per_s);
     g_autofree char *joint =
-        n->nvlink == ORR_NVLINK_SWITCH
-            ? g_strdup_printf("NVLink switch: %s a GPU each way%s", rate, n->has_nvls ? ", NVLS" : "")
+        n->nvlink == ORR_NVLINK_SWITCH ? g_strdup_printf("NVLink switch: %s a GPU each way%s", rate,
+                                                         n->has_nvls ? ", NVLS" : "")
         : n->nvlink == ORR_NVLINK_MESH ? g_strdup_printf("NVLink mesh: links of %s each way", link)
                                        : g_strdup_printf("PCIe: %s a GPU each way", pcie);
-    g_autofree char *title = g_strdup_printf("inside node 0: %s, %u x %s", n->name, n->gpus,
-                                             n->gpu->name);
+    g_autofree char *title =
+        g_strdup_printf("inside node 0: %s, %u x %s", n->name, n->gpus, n->gpu->name);
     Layer gpus = {.fill = COLOUR_GPU}, nics = {.fill = COLOUR_SWITCH};
     Boxes g = place(n->gpus, left + 20, inner), k = place(MAX(1, n->nics), left + 20, inner);
     name_layer(&gpus, "GPU", n->gpus, COLOUR_GPU);
@@ -182,8 +175,7 @@ static void draw_node(const OrrNode *n, double y, GString *out)
     text_at(out, WIDTH / 2.0, base + 92, 13, "middle", joint);
 }
 
-static void draw_head(const OrrCluster *c, uint32_t height, GString *out)
-{
+static void draw_head(const OrrCluster *c, uint32_t height, GString *out) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     g_autofree char *gpus = orr_units_count(s->n_gpus);
     g_autofree char *nodes = orr_units_count(orr_cluster_n_nodes(c));
@@ -191,8 +183,8 @@ static void draw_head(const OrrCluster *c, uint32_t height, GString *out)
     g_autofree char *bisection = orr_show__bits(cut);
     g_autofree char *share = orr_show__bits(cut / (s->n_gpus > 1 ? s->n_gpus / 2.0 : 1));
     g_autofree char *title = g_strdup_printf("%s: %s GPUs in %s nodes", s->name, gpus, nodes);
-    const char *network = orr_show__has_fabric(c) ? orr_fabric_names[s->fabric]
-                                                  : "management network";
+    const char *network =
+        orr_show__has_fabric(c) ? orr_fabric_names[s->fabric] : "management network";
     g_autofree char *note =
         cut > 0 ? g_strdup_printf("%s, %s; bisection %s each way, %s a GPU", network,
                                   orr_net_names[s->node->net], bisection, share)
@@ -209,8 +201,7 @@ static void draw_head(const OrrCluster *c, uint32_t height, GString *out)
     text_at(out, MARGIN, 62, 14, "start", note);
 }
 
-void orr_topology_show_svg(const OrrCluster *c, GString *out)
-{
+void orr_topology_show_svg(const OrrCluster *c, GString *out) {
     Layer layers[4];
     uint32_t n = list_layers(c, layers);
     uint32_t height = TOP + n * ROW_HEIGHT + 280;
@@ -223,9 +214,10 @@ void orr_topology_show_svg(const OrrCluster *c, GString *out)
             draw_links(out, &layers[i], &b, &above, y);
         draw_boxes(out, &layers[i], &b, y);
         if (*layers[i].note) {
-            g_string_append_printf(out, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"18\" "
-                                   "fill=\"white\" fill-opacity=\"0.85\"/>\n", MARGIN,
-                                   (int)y - 34, (int)strlen(layers[i].note) * 7);
+            g_string_append_printf(out,
+                                   "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"18\" "
+                                   "fill=\"white\" fill-opacity=\"0.85\"/>\n",
+                                   MARGIN, (int)y - 34, (int)strlen(layers[i].note) * 7);
             text_at(out, MARGIN + 4, y - 20, 13, "start", layers[i].note);
         }
         above = b;

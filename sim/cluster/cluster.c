@@ -12,8 +12,7 @@ const char *const orr_net_names[] = {"none", "ib", "roce", "ethernet", "efa", "t
 const char *const orr_routing_names[] = {"spread", "ecmp-hash", NULL};
 const char *const orr_fabric_names[] = {"none", "rail", "clos", "flat", NULL};
 
-void orr_node_free(OrrNode *node)
-{
+void orr_node_free(OrrNode *node) {
     if (!node)
         return;
     g_free(node->name);
@@ -23,16 +22,14 @@ void orr_node_free(OrrNode *node)
     g_free(node);
 }
 
-void orr_cluster_spec_clear(OrrClusterSpec *spec)
-{
+void orr_cluster_spec_clear(OrrClusterSpec *spec) {
     g_free(spec->name);
     g_free(spec->source);
     orr_node_free(spec->node);
     *spec = (OrrClusterSpec){0};
 }
 
-void orr_cluster_free(OrrCluster *cluster)
-{
+void orr_cluster_free(OrrCluster *cluster) {
     if (!cluster)
         return;
     orr_cluster_spec_clear(&cluster->spec);
@@ -42,14 +39,12 @@ void orr_cluster_free(OrrCluster *cluster)
     g_free(cluster);
 }
 
-const OrrClusterSpec *orr_cluster_spec(const OrrCluster *c)
-{
+const OrrClusterSpec *orr_cluster_spec(const OrrCluster *c) {
     return &c->spec;
 }
 
 static void refuse(GString *why, const char *format, ...) G_GNUC_PRINTF(2, 3);
-static void refuse(GString *why, const char *format, ...)
-{
+static void refuse(GString *why, const char *format, ...) {
     va_list args;
     va_start(args, format);
     if (why->len)
@@ -61,8 +56,7 @@ static void refuse(GString *why, const char *format, ...)
 /* Upper bounds keep every product below 2^32. */
 enum { MAX_NODE_GPUS = 64, MAX_CLUSTER_GPUS = 1 << 24, MAX_UPLINKS = 4096 };
 
-static void check_mesh(const OrrNode *n, GString *why)
-{
+static void check_mesh(const OrrNode *n, GString *why) {
     if (n->gpus > ORR_MAX_MESH_GPUS)
         refuse(why, "node.gpus = %u with nvlink = mesh, at most %u", n->gpus, ORR_MAX_MESH_GPUS);
     if (n->mesh_link_bytes_per_s <= 0)
@@ -82,8 +76,7 @@ static void check_mesh(const OrrNode *n, GString *why)
     }
 }
 
-static void check_node(const OrrNode *n, GString *why)
-{
+static void check_node(const OrrNode *n, GString *why) {
     if (!n->gpus || n->gpus > MAX_NODE_GPUS) {
         refuse(why, "node.gpus = %u, 1 to %d would do", n->gpus, MAX_NODE_GPUS);
         return;
@@ -106,8 +99,7 @@ static void check_node(const OrrNode *n, GString *why)
         refuse(why, "node.pcie must be above 0");
 }
 
-static void check_tiers(const OrrClusterSpec *s, uint32_t leaf_gpus, GString *why)
-{
+static void check_tiers(const OrrClusterSpec *s, uint32_t leaf_gpus, GString *why) {
     if (s->leaf_oversubscription < 1 || s->pod_oversubscription < 1) {
         g_autofree char *leaf = orr_units_double(s->leaf_oversubscription);
         g_autofree char *pod = orr_units_double(s->pod_oversubscription);
@@ -127,8 +119,7 @@ static void check_tiers(const OrrClusterSpec *s, uint32_t leaf_gpus, GString *wh
                MAX_CLUSTER_GPUS);
 }
 
-static void check_fabric(const OrrClusterSpec *s, GString *why)
-{
+static void check_fabric(const OrrClusterSpec *s, GString *why) {
     const OrrNode *n = s->node;
     bool is_one_domain = s->n_gpus <= n->gpus * n->domain_nodes;
 
@@ -136,8 +127,10 @@ static void check_fabric(const OrrClusterSpec *s, GString *why)
         refuse(why, "sockets over the management network are asked, but node.management is 0");
     if (s->fabric == ORR_FABRIC_NONE || !n->nics) {
         if (!is_one_domain && n->management_bytes_per_s <= 0)
-            refuse(why, "%u GPUs in more than one NVLink domain, but nothing connects them: "
-                   "cluster.fabric, node.nics or node.management would", s->n_gpus);
+            refuse(why,
+                   "%u GPUs in more than one NVLink domain, but nothing connects them: "
+                   "cluster.fabric, node.nics or node.management would",
+                   s->n_gpus);
         return;
     }
     if (s->hop_latency_ns < 0 || s->nic_latency_ns < 0)
@@ -158,8 +151,7 @@ static void check_fabric(const OrrClusterSpec *s, GString *why)
                 why);
 }
 
-static bool check(const OrrClusterSpec *s, GError **error)
-{
+static bool check(const OrrClusterSpec *s, GError **error) {
     g_autoptr(GString) why = g_string_new(NULL);
     g_assert(s->node && s->node->gpu);
     if (!s->n_gpus)
@@ -176,15 +168,13 @@ static bool check(const OrrClusterSpec *s, GError **error)
     return orr_fail_input(error, "cluster %s: %s", s->name ? s->name : "(unnamed)", why->str);
 }
 
-static uint32_t mesh_count(const OrrNode *n, uint32_t i, uint32_t j)
-{
+static uint32_t mesh_count(const OrrNode *n, uint32_t i, uint32_t j) {
     return i == j ? 0 : n->mesh_links ? n->mesh_links[i * n->gpus + j] : 1;
 }
 
 /* Numbers the pairs of a mesh and finds for each unconnected pair the GPU between with the widest
  * two-hop path, the lowest id on ties. */
-static void build_mesh(OrrCluster *c)
-{
+static void build_mesh(OrrCluster *c) {
     const OrrNode *n = c->spec.node;
     uint32_t g = n->gpus;
     c->mesh_link = g_new0(uint16_t, g * g);
@@ -207,8 +197,7 @@ static void build_mesh(OrrCluster *c)
     }
 }
 
-static void build_tier(OrrCluster *c, OrrTier *tier, uint32_t n, uint32_t uplinks, double total)
-{
+static void build_tier(OrrCluster *c, OrrTier *tier, uint32_t n, uint32_t uplinks, double total) {
     tier->n = n;
     tier->has_links = n > 1;
     tier->first_link = c->n_links;
@@ -217,8 +206,7 @@ static void build_tier(OrrCluster *c, OrrTier *tier, uint32_t n, uint32_t uplink
     c->n_links += tier->has_links ? n * 2 * tier->width : 0;
 }
 
-static void build_fabric(OrrCluster *c)
-{
+static void build_fabric(OrrCluster *c) {
     const OrrClusterSpec *s = &c->spec;
     const OrrNode *n = s->node;
     if (s->fabric == ORR_FABRIC_NONE || !n->nics)
@@ -233,16 +221,14 @@ static void build_fabric(OrrCluster *c)
     uint32_t sets = (c->n_nodes + c->nodes_per_leaf - 1) / c->nodes_per_leaf;
     uint32_t ports = c->nodes_per_leaf * (is_rail ? 1 : n->nics);
     double node_up = n->nics * n->nic_bytes_per_s / s->leaf_oversubscription;
-    uint32_t n_pods =
-        c->nodes_per_pod ? (c->n_nodes + c->nodes_per_pod - 1) / c->nodes_per_pod : 1;
+    uint32_t n_pods = c->nodes_per_pod ? (c->n_nodes + c->nodes_per_pod - 1) / c->nodes_per_pod : 1;
     build_tier(c, &c->leaf, sets * (is_rail ? n->nics : 1), s->leaf_uplinks,
                ports * n->nic_bytes_per_s / s->leaf_oversubscription);
     build_tier(c, &c->pod, n_pods, s->pod_uplinks,
                c->nodes_per_pod * node_up / s->pod_oversubscription);
 }
 
-OrrCluster *orr_cluster_new(OrrClusterSpec *spec, GError **error)
-{
+OrrCluster *orr_cluster_new(OrrClusterSpec *spec, GError **error) {
     if (!check(spec, error)) {
         orr_cluster_spec_clear(spec);
         return NULL;
@@ -266,36 +252,30 @@ OrrCluster *orr_cluster_new(OrrClusterSpec *spec, GError **error)
     return c;
 }
 
-uint32_t orr_cluster_n_nodes(const OrrCluster *c)
-{
+uint32_t orr_cluster_n_nodes(const OrrCluster *c) {
     return c->n_nodes;
 }
 
-uint32_t orr_cluster_n_leaves(const OrrCluster *c)
-{
+uint32_t orr_cluster_n_leaves(const OrrCluster *c) {
     return c->leaf.n;
 }
 
-uint32_t orr_cluster_n_pods(const OrrCluster *c)
-{
+uint32_t orr_cluster_n_pods(const OrrCluster *c) {
     return c->pod.n;
 }
 
-uint32_t orr_cluster_domain_of_gpu(const OrrCluster *c, uint32_t gpu)
-{
+uint32_t orr_cluster_domain_of_gpu(const OrrCluster *c, uint32_t gpu) {
     return gpu / (c->spec.node->gpus * c->spec.node->domain_nodes);
 }
 
-uint32_t orr_cluster_nic_of_gpu(const OrrCluster *c, uint32_t gpu, uint32_t *n_nics)
-{
+uint32_t orr_cluster_nic_of_gpu(const OrrCluster *c, uint32_t gpu, uint32_t *n_nics) {
     const OrrNode *n = c->spec.node;
     uint32_t local = gpu % n->gpus;
     *n_nics = n->nics > n->gpus ? n->nics / n->gpus : n->nics ? 1 : 0;
     return (uint32_t)((uint64_t)local * n->nics / n->gpus);
 }
 
-uint32_t orr_cluster_leaf_of_gpu(const OrrCluster *c, uint32_t gpu)
-{
+uint32_t orr_cluster_leaf_of_gpu(const OrrCluster *c, uint32_t gpu) {
     if (!c->nodes_per_leaf)
         return 0;
     uint32_t n_nics, nic = orr_cluster_nic_of_gpu(c, gpu, &n_nics);
@@ -303,12 +283,10 @@ uint32_t orr_cluster_leaf_of_gpu(const OrrCluster *c, uint32_t gpu)
     return c->spec.fabric == ORR_FABRIC_RAIL ? set * c->spec.node->nics + nic : set;
 }
 
-uint32_t orr_cluster_pod_of_gpu(const OrrCluster *c, uint32_t gpu)
-{
+uint32_t orr_cluster_pod_of_gpu(const OrrCluster *c, uint32_t gpu) {
     return c->nodes_per_pod ? orr_node_of_gpu(&c->spec, gpu) / c->nodes_per_pod : 0;
 }
 
-bool orr_cluster_is_inside(const OrrCluster *c, uint32_t src_gpu, uint32_t dst_gpu)
-{
+bool orr_cluster_is_inside(const OrrCluster *c, uint32_t src_gpu, uint32_t dst_gpu) {
     return orr_cluster_domain_of_gpu(c, src_gpu) == orr_cluster_domain_of_gpu(c, dst_gpu);
 }

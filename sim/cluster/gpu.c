@@ -3,13 +3,15 @@
 #include <glib.h>
 
 const char *const orr_arch_names[] = {
-    [ORR_ARCH_VOLTA] = "volta",         [ORR_ARCH_AMPERE] = "ampere",
-    [ORR_ARCH_HOPPER] = "hopper",       [ORR_ARCH_BLACKWELL] = "blackwell",
-    [ORR_ARCH_BLACKWELL_ULTRA] = "blackwell_ultra", [ORR_N_ARCHS] = NULL,
+    [ORR_ARCH_VOLTA] = "volta",
+    [ORR_ARCH_AMPERE] = "ampere",
+    [ORR_ARCH_HOPPER] = "hopper",
+    [ORR_ARCH_BLACKWELL] = "blackwell",
+    [ORR_ARCH_BLACKWELL_ULTRA] = "blackwell_ultra",
+    [ORR_N_ARCHS] = NULL,
 };
 
-void orr_gpu_free(OrrGpu *gpu)
-{
+void orr_gpu_free(OrrGpu *gpu) {
     if (!gpu)
         return;
     g_free(gpu->name);

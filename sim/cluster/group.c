@@ -12,23 +12,20 @@ typedef struct {
     uint32_t domain, gpu, order;
 } Member;
 
-static int by_domain(const void *a, const void *b)
-{
+static int by_domain(const void *a, const void *b) {
     const Member *x = a, *y = b;
     if (x->domain != y->domain)
         return x->domain < y->domain ? -1 : 1;
     return x->gpu < y->gpu ? -1 : x->gpu > y->gpu;
 }
 
-static int by_order(const void *a, const void *b)
-{
+static int by_order(const void *a, const void *b) {
     const Member *x = a, *y = b;
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
 /* Nodes and NICs of the members [0, n) of one domain, sorted by GPU. */
-static void count_domain(const OrrCluster *c, const Member *m, uint32_t n, OrrGroupShape *s)
-{
+static void count_domain(const OrrCluster *c, const Member *m, uint32_t n, OrrGroupShape *s) {
     uint32_t nics = 0, in_node = 0, on_nic = 0, last_node = ORR_NONE, last_nic = ORR_NONE;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t n_nics, nic = orr_cluster_nic_of_gpu(c, m[i].gpu, &n_nics);
@@ -50,8 +47,7 @@ static void count_domain(const OrrCluster *c, const Member *m, uint32_t n, OrrGr
 }
 
 /* The ring over domains, from first member to first member. */
-static void walk_ring(const OrrCluster *c, const Member *firsts, uint32_t n, OrrGroupShape *s)
-{
+static void walk_ring(const OrrCluster *c, const Member *firsts, uint32_t n, OrrGroupShape *s) {
     double latency = 0;
     uint32_t leaf = 0, pod = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -66,8 +62,7 @@ static void walk_ring(const OrrCluster *c, const Member *firsts, uint32_t n, Orr
     s->pod_crossing_frac = (double)pod / n;
 }
 
-static double fabric_share(const OrrCluster *c, const OrrGroupShape *s)
-{
+static double fabric_share(const OrrCluster *c, const OrrGroupShape *s) {
     const OrrClusterSpec *spec = orr_cluster_spec(c);
     double nic = spec->node->nic_bytes_per_s, share = nic;
     if (spec->use_management || spec->fabric == ORR_FABRIC_NONE || !spec->node->nics)
@@ -80,8 +75,7 @@ static double fabric_share(const OrrCluster *c, const OrrGroupShape *s)
     return share < nic ? share : 0;
 }
 
-static double nvlink_share(const OrrCluster *c, const Member *m, uint32_t n)
-{
+static double nvlink_share(const OrrCluster *c, const Member *m, uint32_t n) {
     const OrrNode *node = orr_cluster_spec(c)->node;
     uint32_t locals[64]; /* as many as a node may have GPUs (MAX_NODE_GPUS in cluster.c) */
     if (node->nvlink != ORR_NVLINK_MESH)
@@ -92,8 +86,7 @@ static double nvlink_share(const OrrCluster *c, const Member *m, uint32_t n)
 }
 
 void orr_cluster_group_shape(const OrrCluster *c, const uint32_t *gpus, uint32_t n,
-                             OrrGroupShape *shape)
-{
+                             OrrGroupShape *shape) {
     g_autofree Member *m = g_new(Member, n);
     g_autofree Member *firsts = g_new(Member, n);
     uint32_t n_firsts = 0;

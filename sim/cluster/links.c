@@ -20,14 +20,12 @@ typedef struct {
     uint32_t owner, index;
 } LinkPlace;
 
-static LinkPlace place_in_tier(const OrrTier *t, uint32_t link, OrrLinkKind up, OrrLinkKind down)
-{
+static LinkPlace place_in_tier(const OrrTier *t, uint32_t link, OrrLinkKind up, OrrLinkKind down) {
     uint32_t at = link - t->first_link, rest = at % (2 * t->width);
     return (LinkPlace){rest < t->width ? up : down, at / (2 * t->width), rest % t->width};
 }
 
-static LinkPlace place_of(const OrrCluster *c, uint32_t link)
-{
+static LinkPlace place_of(const OrrCluster *c, uint32_t link) {
     const OrrNode *n = c->spec.node;
     g_assert(link < c->n_links);
     if (c->pod.has_links && link >= c->pod.first_link)
@@ -50,24 +48,20 @@ static LinkPlace place_of(const OrrCluster *c, uint32_t link)
     return (LinkPlace){at < n->gpus ? ORR_LINK_NVLINK_OUT : ORR_LINK_NVLINK_IN, node, at % n->gpus};
 }
 
-uint32_t orr_cluster_n_links(const OrrCluster *c)
-{
+uint32_t orr_cluster_n_links(const OrrCluster *c) {
     return c->n_links;
 }
 
-OrrLinkKind orr_cluster_link_kind(const OrrCluster *c, uint32_t link)
-{
+OrrLinkKind orr_cluster_link_kind(const OrrCluster *c, uint32_t link) {
     return place_of(c, link).kind;
 }
 
-static double mesh_bytes_per_s(const OrrCluster *c, uint32_t index)
-{
+static double mesh_bytes_per_s(const OrrCluster *c, uint32_t index) {
     const OrrNode *n = c->spec.node;
     return n->mesh_link_bytes_per_s * (n->mesh_links ? n->mesh_links[c->mesh_pair[index]] : 1);
 }
 
-double orr_cluster_link_bytes_per_s(const OrrCluster *c, uint32_t link)
-{
+double orr_cluster_link_bytes_per_s(const OrrCluster *c, uint32_t link) {
     const OrrNode *n = c->spec.node;
     LinkPlace p = place_of(c, link);
     switch (p.kind) {
@@ -119,8 +113,7 @@ static const LinkWords words[] = {
 };
 
 /* Bundles and the management link have no number of their own. */
-static bool is_numbered(const OrrCluster *c, OrrLinkKind kind)
-{
+static bool is_numbered(const OrrCluster *c, OrrLinkKind kind) {
     bool is_tier = kind == ORR_LINK_LEAF_UP || kind == ORR_LINK_LEAF_DOWN ||
                    kind == ORR_LINK_SPINE_UP || kind == ORR_LINK_SPINE_DOWN;
     if (is_tier)
@@ -128,8 +121,7 @@ static bool is_numbered(const OrrCluster *c, OrrLinkKind kind)
     return kind != ORR_LINK_MGMT_OUT && kind != ORR_LINK_MGMT_IN;
 }
 
-char *orr_cluster_link_name(const OrrCluster *c, uint32_t link)
-{
+char *orr_cluster_link_name(const OrrCluster *c, uint32_t link) {
     LinkPlace p = place_of(c, link);
     const LinkWords *w = &words[p.kind];
     if (p.kind == ORR_LINK_MESH) {
@@ -142,8 +134,7 @@ char *orr_cluster_link_name(const OrrCluster *c, uint32_t link)
 }
 
 /* Reads @word and then a number (no sign, no leading zero) from *@at. */
-static bool take(const char **at, const char *word, uint32_t *number)
-{
+static bool take(const char **at, const char *word, uint32_t *number) {
     size_t length = strlen(word);
     if (strncmp(*at, word, length))
         return false;
@@ -159,16 +150,14 @@ static bool take(const char **at, const char *word, uint32_t *number)
     return value < UINT32_MAX;
 }
 
-static uint32_t tier_link(const OrrTier *t, const LinkPlace *p, bool is_up)
-{
+static uint32_t tier_link(const OrrTier *t, const LinkPlace *p, bool is_up) {
     if (!t->has_links || p->owner >= t->n || p->index >= t->width)
         return ORR_NONE;
     return t->first_link + (2 * p->owner + (is_up ? 0 : 1)) * t->width + p->index;
 }
 
 /* The inverse of place_of; ORR_NONE if there is no such link. For a mesh @index is a pair. */
-static uint32_t link_at(const OrrCluster *c, const LinkPlace *p)
-{
+static uint32_t link_at(const OrrCluster *c, const LinkPlace *p) {
     const OrrNode *n = c->spec.node;
     if (p->kind == ORR_LINK_LEAF_UP || p->kind == ORR_LINK_LEAF_DOWN)
         return tier_link(&c->leaf, p, p->kind == ORR_LINK_LEAF_UP);
@@ -196,8 +185,7 @@ static uint32_t link_at(const OrrCluster *c, const LinkPlace *p)
                : first + (p->kind == ORR_LINK_NVLINK_IN) * n->gpus + p->index;
 }
 
-static bool parse_place(const OrrCluster *c, const char *name, OrrLinkKind kind, LinkPlace *p)
-{
+static bool parse_place(const OrrCluster *c, const char *name, OrrLinkKind kind, LinkPlace *p) {
     const LinkWords *w = &words[kind];
     uint32_t other, g = c->spec.node->gpus;
     *p = (LinkPlace){.kind = kind};
@@ -212,8 +200,7 @@ static bool parse_place(const OrrCluster *c, const char *name, OrrLinkKind kind,
     return !strcmp(name, w->way);
 }
 
-bool orr_cluster_link_find(const OrrCluster *c, const char *name, uint32_t *link)
-{
+bool orr_cluster_link_find(const OrrCluster *c, const char *name, uint32_t *link) {
     for (int kind = 0; kind < ORR_N_LINK_KINDS; kind++) {
         LinkPlace p;
         if (!parse_place(c, name, (OrrLinkKind)kind, &p))

@@ -13,14 +13,14 @@ typedef struct {
     bool is_used[MAX_MEMBERS];
 } Search;
 
-static bool extend(Search *s, uint32_t depth)
-{
+static bool extend(Search *s, uint32_t depth) {
     uint32_t last = s->path[depth - 1];
     if (depth == s->n)
         return s->free[last][0] > 0;
     for (int width = 2; width >= 1; width--) /* wide steps first: they leave more rings */
         for (uint32_t next = 1; next < s->n; next++) {
-            if (s->is_used[next] || (width == 2 ? s->free[last][next] < 2 : s->free[last][next] != 1))
+            if (s->is_used[next] ||
+                (width == 2 ? s->free[last][next] < 2 : s->free[last][next] != 1))
                 continue;
             s->is_used[next] = true;
             s->path[depth] = next;
@@ -31,8 +31,7 @@ static bool extend(Search *s, uint32_t depth)
     return false;
 }
 
-double orr_mesh_ring_bytes_per_s(const OrrNode *node, const uint32_t *locals, uint32_t n)
-{
+double orr_mesh_ring_bytes_per_s(const OrrNode *node, const uint32_t *locals, uint32_t n) {
     Search s = {.n = n};
     uint32_t rings = 0;
     if (n < 2 || n > MAX_MEMBERS)

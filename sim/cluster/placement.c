@@ -4,8 +4,7 @@
 
 #include "sim/base/random.h"
 
-static OrrPlacement *placement_new(const OrrCluster *c, uint32_t n_ranks, GError **error)
-{
+static OrrPlacement *placement_new(const OrrCluster *c, uint32_t n_ranks, GError **error) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     if (!n_ranks || n_ranks > s->n_gpus) {
         orr_fail_input(error, "placement of %u ranks on %s with %u GPUs: 1 to %u ranks would do",
@@ -17,8 +16,7 @@ static OrrPlacement *placement_new(const OrrCluster *c, uint32_t n_ranks, GError
     return p;
 }
 
-OrrPlacement *orr_placement_linear(const OrrCluster *c, uint32_t n_ranks, GError **error)
-{
+OrrPlacement *orr_placement_linear(const OrrCluster *c, uint32_t n_ranks, GError **error) {
     return placement_new(c, n_ranks, error);
 }
 
@@ -27,8 +25,7 @@ typedef struct {
     uint32_t node;
 } Draw;
 
-static int by_key(const void *a, const void *b)
-{
+static int by_key(const void *a, const void *b) {
     const Draw *x = a, *y = b;
     if (x->key != y->key)
         return x->key < y->key ? -1 : 1;
@@ -36,8 +33,7 @@ static int by_key(const void *a, const void *b)
 }
 
 OrrPlacement *orr_placement_random(const OrrCluster *c, uint32_t n_ranks, uint64_t seed,
-                                   GError **error)
-{
+                                   GError **error) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     OrrPlacement *p = placement_new(c, n_ranks, error);
     if (!p)
@@ -56,8 +52,7 @@ OrrPlacement *orr_placement_random(const OrrCluster *c, uint32_t n_ranks, uint64
 }
 
 OrrPlacement *orr_placement_explicit(const OrrCluster *c, const uint32_t *gpus, uint32_t n_ranks,
-                                     GError **error)
-{
+                                     GError **error) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     g_autoptr(OrrPlacement) p = placement_new(c, n_ranks, error);
     if (!p)
@@ -80,8 +75,7 @@ OrrPlacement *orr_placement_explicit(const OrrCluster *c, const uint32_t *gpus, 
     return g_steal_pointer(&p);
 }
 
-void orr_placement_free(OrrPlacement *p)
-{
+void orr_placement_free(OrrPlacement *p) {
     if (!p)
         return;
     g_free(p->gpu_of_rank);

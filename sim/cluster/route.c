@@ -13,8 +13,7 @@ typedef struct {
 } Route;
 
 /* Two NICs of one GPU may meet on a link: it then carries the sum. */
-static void add(Route *r, uint32_t link, float frac)
-{
+static void add(Route *r, uint32_t link, float frac) {
     for (uint32_t i = 0; i < r->n; i++)
         if (r->out[i].link == link) {
             r->out[i].frac += frac;
@@ -24,19 +23,16 @@ static void add(Route *r, uint32_t link, float frac)
     r->out[r->n++] = (OrrLinkShare){link, frac};
 }
 
-static uint32_t node_link(const OrrCluster *c, uint32_t gpu, uint32_t offset)
-{
+static uint32_t node_link(const OrrCluster *c, uint32_t gpu, uint32_t offset) {
     return orr_node_of_gpu(&c->spec, gpu) * c->node_links + offset;
 }
 
-static void add_pcie(const OrrCluster *c, Route *r, uint32_t gpu, bool is_in)
-{
+static void add_pcie(const OrrCluster *c, Route *r, uint32_t gpu, bool is_in) {
     uint32_t g = c->spec.node->gpus;
     add(r, node_link(c, gpu, c->at_pcie + (is_in ? g : 0) + gpu % g), 1);
 }
 
-static void add_mesh(const OrrCluster *c, Route *r, uint32_t src, uint32_t dst)
-{
+static void add_mesh(const OrrCluster *c, Route *r, uint32_t src, uint32_t dst) {
     uint32_t g = c->spec.node->gpus, pair = src % g * g + dst % g;
     if (c->mesh_link[pair]) {
         add(r, node_link(c, src, c->mesh_link[pair] - 1u), 1);
@@ -50,8 +46,7 @@ static void add_mesh(const OrrCluster *c, Route *r, uint32_t src, uint32_t dst)
     }
 }
 
-static void add_inside(const OrrCluster *c, Route *r, uint32_t src, uint32_t dst)
-{
+static void add_inside(const OrrCluster *c, Route *r, uint32_t src, uint32_t dst) {
     uint32_t g = c->spec.node->gpus;
     switch (c->spec.node->nvlink) {
     case ORR_NVLINK_SWITCH:
@@ -69,14 +64,12 @@ static void add_inside(const OrrCluster *c, Route *r, uint32_t src, uint32_t dst
     }
 }
 
-static bool uses_management(const OrrCluster *c)
-{
+static bool uses_management(const OrrCluster *c) {
     return c->spec.use_management || c->spec.fabric == ORR_FABRIC_NONE || !c->spec.node->nics;
 }
 
 /* The GPU beside @src whose NIC is on the rail of @dst; @src itself where that does not matter. */
-static uint32_t rail_proxy(const OrrCluster *c, uint32_t src, uint32_t dst)
-{
+static uint32_t rail_proxy(const OrrCluster *c, uint32_t src, uint32_t dst) {
     uint32_t n_nics, g = c->spec.node->gpus;
     if (c->spec.fabric != ORR_FABRIC_RAIL || c->spec.node->nvlink == ORR_NVLINK_NONE ||
         orr_cluster_nic_of_gpu(c, src, &n_nics) == orr_cluster_nic_of_gpu(c, dst, &n_nics))
@@ -85,8 +78,7 @@ static uint32_t rail_proxy(const OrrCluster *c, uint32_t src, uint32_t dst)
 }
 
 /* Leaf of the @i-th NIC of a GPU. */
-static uint32_t leaf_of(const OrrCluster *c, uint32_t gpu, uint32_t i)
-{
+static uint32_t leaf_of(const OrrCluster *c, uint32_t gpu, uint32_t i) {
     return orr_cluster_leaf_of_gpu(c, gpu) + (c->spec.fabric == ORR_FABRIC_RAIL ? i : 0);
 }
 
@@ -96,8 +88,7 @@ typedef struct {
     float frac;
 } Hop;
 
-static uint32_t choose(const OrrCluster *c, const Hop *h, const OrrTier *tier, OrrHashStage stage)
-{
+static uint32_t choose(const OrrCluster *c, const Hop *h, const OrrTier *tier, OrrHashStage stage) {
     if (tier->width == 1)
         return 0;
     uint64_t pair = (uint64_t)h->src << 32 | h->dst;
@@ -105,16 +96,15 @@ static uint32_t choose(const OrrCluster *c, const Hop *h, const OrrTier *tier, O
 }
 
 static void add_tier(Route *r, const OrrTier *t, uint32_t owner, bool is_up, uint32_t index,
-                     float frac)
-{
+                     float frac) {
     if (t->has_links)
         add(r, t->first_link + (2 * owner + (is_up ? 0 : 1)) * t->width + index, frac);
 }
 
-static void add_fabric(const OrrCluster *c, Route *r, const Hop *h)
-{
+static void add_fabric(const OrrCluster *c, Route *r, const Hop *h) {
     uint32_t from = leaf_of(c, h->src, h->nic), to = leaf_of(c, h->dst, h->nic);
-    uint32_t pod_from = orr_cluster_pod_of_gpu(c, h->src), pod_to = orr_cluster_pod_of_gpu(c, h->dst);
+    uint32_t pod_from = orr_cluster_pod_of_gpu(c, h->src),
+             pod_to = orr_cluster_pod_of_gpu(c, h->dst);
     if (from == to)
         return;
     uint32_t up = choose(c, h, &c->leaf, ORR_HASH_LEAF_UP), down = up;
@@ -128,8 +118,7 @@ static void add_fabric(const OrrCluster *c, Route *r, const Hop *h)
     add_tier(r, &c->leaf, to, false, down, h->frac);
 }
 
-static void add_net(const OrrCluster *c, Route *r, uint32_t src, uint32_t dst, uint64_t flow)
-{
+static void add_net(const OrrCluster *c, Route *r, uint32_t src, uint32_t dst, uint64_t flow) {
     uint32_t n_nics, nics = c->spec.node->nics;
     uint32_t out = orr_cluster_nic_of_gpu(c, src, &n_nics);
     uint32_t in = orr_cluster_nic_of_gpu(c, dst, &n_nics);
@@ -144,8 +133,7 @@ static void add_net(const OrrCluster *c, Route *r, uint32_t src, uint32_t dst, u
 }
 
 uint32_t orr_cluster_route(const OrrCluster *c, uint32_t src_gpu, uint32_t dst_gpu, uint64_t flow,
-                           OrrLinkShare out[ORR_MAX_ROUTE])
-{
+                           OrrLinkShare out[ORR_MAX_ROUTE]) {
     Route r = {out, 0};
     if (src_gpu == dst_gpu)
         return 0;
@@ -165,8 +153,7 @@ uint32_t orr_cluster_route(const OrrCluster *c, uint32_t src_gpu, uint32_t dst_g
     return r.n;
 }
 
-uint32_t orr_cluster_hops(const OrrCluster *c, uint32_t src_gpu, uint32_t dst_gpu)
-{
+uint32_t orr_cluster_hops(const OrrCluster *c, uint32_t src_gpu, uint32_t dst_gpu) {
     if (orr_cluster_is_inside(c, src_gpu, dst_gpu))
         return 0;
     if (uses_management(c))
@@ -181,8 +168,7 @@ uint32_t orr_cluster_hops(const OrrCluster *c, uint32_t src_gpu, uint32_t dst_gp
  * order of published ping-pong times of TCP on 10 to 100 Gb/s Ethernet (10 to 30 us). */
 #define SOCKET_LATENCY_NS 25000.0
 
-double orr_cluster_route_latency_ns(const OrrCluster *c, uint32_t src_gpu, uint32_t dst_gpu)
-{
+double orr_cluster_route_latency_ns(const OrrCluster *c, uint32_t src_gpu, uint32_t dst_gpu) {
     const OrrNode *n = c->spec.node;
     if (src_gpu == dst_gpu)
         return 0;
