@@ -71,6 +71,21 @@ static void test_full_recompute_runs_the_forward_again(void **state) {
     assert_int_equal(b.n_colls[ORR_REDUCE_SCATTER], f.n_colls[ORR_REDUCE_SCATTER] + 2);
 }
 
+/* PyTorch's non-reentrant checkpoint: all but the down product, unless a dropout mask is needed. */
+static void test_recompute_that_stops_early_spares_the_down_product(void **state) {
+    (void)state;
+    Sample s;
+    sample_init(&s, sample_gpt_22b(), 1, false);
+    s.recompute.policy = ORR_RECOMPUTE_FULL;
+    s.framework.recompute_early_stop = true;
+    Sums f = emit_sums(&s, PART_LAYER_AGAIN, RUN_F), b = emit_sums(&s, PART_LAYER_AGAIN, RUN_B);
+    double forward = matrix_flops(&f, ORR_PASS_FORWARD);
+    assert_near(matrix_flops(&b, ORR_PASS_FORWARD), forward, 1e-12);
+    s.framework.dropout = 0.0;
+    b = emit_sums(&s, PART_LAYER_AGAIN, RUN_B);
+    assert_near(matrix_flops(&b, ORR_PASS_FORWARD), forward * 8 / 12, 1e-12);
+}
+
 static void test_selective_recompute_runs_the_core_again(void **state) {
     (void)state;
     Sample s;
@@ -249,6 +264,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layer_flops_equal_the_closed_form),
         cmocka_unit_test(test_full_recompute_runs_the_forward_again),
+        cmocka_unit_test(test_recompute_that_stops_early_spares_the_down_product),
         cmocka_unit_test(test_selective_recompute_runs_the_core_again),
         cmocka_unit_test(test_tp_moves_four_all_reduces_a_layer),
         cmocka_unit_test(test_sp_gathers_the_input_again_for_the_weights),

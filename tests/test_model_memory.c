@@ -173,7 +173,7 @@ static void check_balance(const Sample *s) {
 /* Every switch that changes what is stored, in every combination. */
 static void test_forward_and_backward_balance(void **state) {
     (void)state;
-    for (uint32_t bits = 0; bits < 1u << 13; bits++) {
+    for (uint32_t bits = 0; bits < 1u << 14; bits++) {
         Sample s;
         bool is_llama = bits & 1;
         sample_init(&s, is_llama ? sample_llama_8b() : sample_gpt_22b(), bits & 2 ? 4 : 1, false);
@@ -190,6 +190,7 @@ static void test_forward_and_backward_balance(void **state) {
         s.model.shares_norm = s.model.has_qk_norm = s.model.has_embedding_norm = bits & 2048;
         s.model.has_post_norms = is_llama && bits & 2048;
         s.framework.compiled = bits & 4096;
+        s.framework.recompute_early_stop = bits & 8192;
         check_balance(&s);
     }
 }

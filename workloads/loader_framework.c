@@ -46,6 +46,7 @@ static const OrrField fields[] = {
     SHARE("kernels", "dropout", dropout),
     SHARE("kernels", "attention_dropout", attention_dropout),
     COUNT("kernels", "vocab_multiple", NULL, 1 << 20, vocab_multiple),
+    FLAG("kernels", "recompute_early_stop", recompute_early_stop),
     FLAG("kernels", "compiled", compiled),
     TIME("launch", host_launch_ns),
     TIME("comm", host_comm_ns),

@@ -77,14 +77,19 @@ static void attention_products(OrrCtx *c) {
     orr_emit__consumed(c, ORR_ITEM_CONTEXT);
 }
 
-static void mlp_products(OrrCtx *c) {
-    OrrLinear up = orr_emit__up(c), down = orr_emit__down(c);
+static void mlp_to_activation(OrrCtx *c) {
+    OrrLinear up = orr_emit__up(c);
     orr_emit__linear_forward(c, &up);
     orr_emit__hold(c, ORR_ITEM_UP);
     if (c->m->is_parallel && c->m->shares_norm)
         orr_emit__consumed(c, ORR_ITEM_NORM1_OUT);
     orr_emit__consumed(c, ORR_ITEM_NORM2_OUT);
     orr_emit__activation_forward(c);
+}
+
+/* Its partial sums stay. */
+static void down_product(OrrCtx *c) {
+    OrrLinear down = orr_emit__down(c);
     orr_emit__linear_forward(c, &down);
     orr_emit__temp(c, output_bytes(c));
     orr_emit__consumed(c, ORR_ITEM_ACTIVATION);
@@ -116,6 +121,13 @@ static void residual_and_norm2(OrrCtx *c) {
     orr_emit__hold(c, ORR_ITEM_NORM2_OUT);
 }
 
+/* Behind the activation only the residual's dropout mask and a post-norm's input are needed by the
+ * backward: without these a checkpoint that stops early ends there (PyTorch, non-reentrant). */
+static bool stops_early(const OrrCtx *c, bool holds_input) {
+    bool is_again = !holds_input;
+    return is_again && c->f->recompute_early_stop && c->f->dropout == 0.0 && !c->m->has_post_norms;
+}
+
 static void forward_sequential(OrrCtx *c, bool holds_input) {
     double left = 1.0 - c->f->tp_overlap_frac;
     forward_norm1(c, holds_input);
@@ -123,7 +135,12 @@ static void forward_sequential(OrrCtx *c, bool holds_input) {
     orr_emit__reduce_output(c, "out", left);
     post_norm_forward(c, ORR_ITEM_POST_NORM1_IN);
     residual_and_norm2(c);
-    mlp_products(c);
+    mlp_to_activation(c);
+    if (stops_early(c, holds_input)) {
+        orr_emit__consumed(c, ORR_ITEM_ACTIVATION);
+        return;
+    }
+    down_product(c);
     orr_emit__reduce_output(c, "ffn2", left);
     post_norm_forward(c, ORR_ITEM_POST_NORM2_IN);
     residual_forward(c, c->m->mlp_bias, ORR_ITEM_MASK2);
@@ -139,7 +156,8 @@ static void forward_parallel(OrrCtx *c, bool holds_input) {
         orr_emit__hold(c, ORR_ITEM_NORM2_OUT);
     }
     attention_products(c);
-    mlp_products(c);
+    mlp_to_activation(c);
+    down_product(c);
     orr_emit__stream(c, ORR_K_RESIDUAL, ORR_PASS_FORWARD, "branch_add", 2.0 * n, n, 1);
     orr_emit__untemp(c, n);
     orr_emit__reduce_output(c, "branches", 1.0);

@@ -105,6 +105,7 @@ typedef struct {
     double dropout;              /* 0: no dropout kernels, no masks */
     double attention_dropout;
     uint32_t vocab_multiple;     /* vocabulary is padded to a multiple of this times TP; 0: not */
+    bool recompute_early_stop;   /* recompute ends with the last tensor that the backward needs */
     bool compiled;               /* torch.compile: chains of element-wise kernels are one */
     /* host */
     double host_launch_ns;       /* host time to issue one kernel */
