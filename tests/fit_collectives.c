@@ -40,8 +40,10 @@ static double loss_at(Fit *f, const double *x)
         OrrCollArch *arch = &k->arch[a];
         OrrCollLaw *laws[] = {&arch->ring[0], &arch->ring[1], &arch->ring[2],
                               &arch->nvls, &arch->pairs_ll, &arch->pairs};
-        for (size_t i = 0; i < G_N_ELEMENTS(laws); i++)
+        for (size_t i = 0; i < G_N_ELEMENTS(laws); i++) {
             laws[i]->eff_frac = fmin(laws[i]->eff_frac, 0.95);
+            laws[i]->full_bytes = fmin(laws[i]->full_bytes, 16e6); /* within what was measured */
+        }
     }
     return loss(f);
 }
@@ -117,8 +119,8 @@ static void add_law(Fit *f, OrrCollLaw *law)
     add(f, &law->launch_ns);
     add(f, &law->step_ns);
     add(f, &law->eff_frac);
-    add(f, &law->ramp_ns);
     add(f, &law->full_frac);
+    add(f, &law->full_bytes);
 }
 
 /* Residuals of @rows by (system, kind, gpus) and size class. */
@@ -191,8 +193,8 @@ static void fit_law(GArray *rows, OrrCollConstants *k, OrrArch arch, unsigned al
         }
         *k = f.k;
     }
-    printf("  %-8s {%.0f, %.0f, %.4f, %.0f, %.3f} copy %.4g rows %u error %.4f\n", name,
-           law->launch_ns, law->step_ns, law->eff_frac, law->ramp_ns, law->full_frac,
+    printf("  %-8s {%.0f, %.0f, %.4f, %.3f, %.3g} copy %.4g rows %u error %.4f\n", name,
+           law->launch_ns, law->step_ns, law->eff_frac, law->full_frac, law->full_bytes,
            copy ? *copy : 0, f.rows->len, v);
 }
 

@@ -23,7 +23,7 @@ static OrrCommPlace h100(uint32_t nodes)
 static OrrCollConstants ideal(void)
 {
     OrrCollConstants k = *orr_coll_constants_default();
-    OrrCollLaw perfect = {0, 0, 1, 0, 0};
+    OrrCollLaw perfect = {0, 0, 1, 0, 4096};
     for (int a = 0; a < ORR_N_ARCHS; a++) {
         for (int p = 0; p < ORR_N_PROTOS; p++)
             k.arch[a].ring[p] = perfect;
@@ -32,7 +32,7 @@ static OrrCollConstants ideal(void)
     }
     for (int n = 0; n < ORR_N_NETS; n++)
         k.net[n] = (OrrCollNet){.eff_frac = 1};
-    k.tree_eff_frac = k.sharp_eff_frac = 1;
+    k.tree_eff_frac = k.sharp_eff_frac = k.send_eff_frac = 1;
     return k;
 }
 

@@ -12,11 +12,16 @@ static const char *refusal(const OrrCollCase *c, const OrrAlgorithm *a)
     return a->refuse ? a->refuse(c) : NULL;
 }
 
-/* LL128 needs NVLink inside the node; NCCL leaves it off elsewhere. */
+/* LL128 needs NVLink inside the node and 128-byte stores that stay whole on their way to the NIC:
+ * NCCL leaves it off over PCIe alone, and sockets and TCPXO copy through buffers. */
 static bool proto_works(const OrrCollCase *c, OrrProto proto)
 {
-    return proto != ORR_PROTO_LL128 || !orr_collective__is_pcie(c) ||
-           c->place->max_per_domain == 1;
+    OrrNet net = orr_collective__net(c);
+    if (proto != ORR_PROTO_LL128)
+        return true;
+    if (c->place->n_domains > 1 && (net == ORR_NET_ETHERNET || net == ORR_NET_TCPXO))
+        return false;
+    return !orr_collective__is_pcie(c) || c->place->max_per_domain == 1;
 }
 
 static bool can_serve(const OrrCollCase *c, const OrrAlgorithm *a)

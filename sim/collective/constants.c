@@ -2,83 +2,85 @@
  * tests/fit_collectives.c to nccl-tests runs on one node (2, 4 and 8 GPUs, 0.5 KiB to 512 MiB: the
  * public tables of ai-dynamo/aiconfigurator; V100: VIA-Research/vTrain's all-reduce tables);
  * networks to published multi-node logs, named at each. Residuals: doc/models/collectives.md.
- * Laws read {launch_ns, step_ns, eff_frac, ramp_ns, full_frac}. */
+ * Laws read {launch_ns, step_ns, eff_frac, full_frac, full_bytes}. */
 #include "sim/collective/constants.h"
 
 static const OrrCollConstants shipped = {
     .arch =
-        {[ORR_ARCH_VOLTA] = {.ring = {{7346, 1505, 0.4415, 506, 0.433},
-                                      {11988, 3363, 0.7818, 395, 0.117},
-                                      {11780, 4642, 0.9265, 0, 0.097}},
+        {[ORR_ARCH_VOLTA] = {.ring = {{11519, 1449, 0.4370, 0.405, 4600},
+                                      {22691, 2341, 0.9108, 19.444, 14500000},
+                                      {12995, 5050, 0.9265, 0.000, 120000}},
                              .copy_bytes_per_s = 222e9,
-                             .nvls = {20000, 300, 0.8, 300, 0.1}, /* has none */
+                             .nvls = {20000, 300, 0.8, 0.1, 500e3}, /* has none */
                              .nvls_tree_frac = {1, 1},
                              .nvls_channels = 8,
-                             .pairs_ll = {9000, 1300, 0.90, 500, 0.25}, /* as Ampere */
-                             .pairs = {6000, 1500, 0.78, 15000, 0.5},   /* as Ampere */
+                             .pairs_ll = {9000, 1300, 0.90, 0.25, 500e3}, /* as Ampere */
+                             .pairs = {6000, 1500, 0.78, 0.5, 500e3},   /* as Ampere */
                              .pair_copy_bytes_per_s = 600e9,
                              .n_channels = 12,
                              .n_pair_channels = 12},
-         [ORR_ARCH_AMPERE] = {.ring = {{7779, 935, 0.5894, 972, 0.355},
-                                       {12336, 3, 0.4860, 213, 0.732},
-                                       {21198, 3619, 0.7883, 7296, 0.002}},
-                              .copy_bytes_per_s = 499e9,
-                              .nvls = {20000, 300, 0.8, 300, 0.1}, /* has none */
+         [ORR_ARCH_AMPERE] = {.ring = {{7818, 945, 0.4992, 0.432, 5200},
+                                       {12268, 14, 0.4759, 0.865, 5700},
+                                       {25414, 5031, 0.7684, 0.778, 16000000}},
+                              .copy_bytes_per_s = 402e9,
+                              .nvls = {20000, 300, 0.8, 0.1, 500e3}, /* has none */
                               .nvls_tree_frac = {1, 1},
                               .nvls_channels = 8,
-                              .pairs_ll = {9123, 1315, 0.95, 100, 0.259},
-                              .pairs = {3793, 95, 0.7737, 20022, 2.182},
-                              .pair_copy_bytes_per_s = 1069e9,
+                              .pairs_ll = {9889, 1186, 0.9500, 1.265, 87500},
+                              .pairs = {7587, 3029, 0.7149, 2.299, 980000},
+                              .pair_copy_bytes_per_s = 685e9,
                               .n_channels = 24,
                               .n_pair_channels = 24},
-         [ORR_ARCH_HOPPER] = {.ring = {{4568, 827, 0.4781, 750, 0.129},
-                                       {12942, 593, 0.7438, 615, 0.021},
-                                       {10814, 1984, 0.8338, 1318, 0.164}},
-                              .copy_bytes_per_s = 751e9,
-                              .nvls = {7260, 303, 0.7802, 56080, 0.253},
+         [ORR_ARCH_HOPPER] = {.ring = {{4523, 813, 0.3822, 0.198, 2100},
+                                       {12184, 640, 0.7272, 0.353, 540000},
+                                       {12396, 2626, 0.8148, 0.197, 4200}},
+                              .copy_bytes_per_s = 644e9,
+                              .nvls = {9345, 1586, 0.6905, 3.627, 2190000},
                               .nvls_tree_frac = {0.87, 0.87}, /* H0668: 237 GB/s on two nodes */
                               .nvls_channels = 8,
-                              .pairs_ll = {5092, 977, 0.95, 5027, 0.349},
-                              .pairs = {8233, 652, 0.7667, 5234, 0.008},
-                              .pair_copy_bytes_per_s = 2613e9,
+                              .pairs_ll = {5086, 1124, 0.9485, 0.571, 9300},
+                              .pairs = {6491, 2213, 0.7350, 2.582, 5440000},
+                              .pair_copy_bytes_per_s = 2462e9,
                               .n_channels = 24,
                               .n_pair_channels = 24},
-         [ORR_ARCH_BLACKWELL] = {.ring = {{7623, 1277, 0.3633, 342, 0.064},
-                                          {5343, 1286, 0.5049, 281, 0.083},
-                                          {13088, 7532, 0.8051, 0, 0}},
+         [ORR_ARCH_BLACKWELL] = {.ring = {{7509, 1239, 0.3145, 0.111, 1600},
+                                          {7388, 1283, 0.4901, 0.079, 6200},
+                                          {11964, 6880, 0.8052, 0.095, 1500}},
                                  .copy_bytes_per_s = 1091e9,
-                                 .nvls = {16365, 444, 0.6420, 85188, 0},
+                                 .nvls = {17368, 1968, 0.6057, 5.430, 6900000},
                                  /* H0085 to H0108: 2 and 20 racks of GB200 NVL72 */
-                                 .nvls_tree_frac = {0.76, 0.39},
+                                 .nvls_tree_frac = {0.80, 0.40},
                                  .nvls_channels = 12,
-                                 .pairs_ll = {8319, 800, 0.95, 9238, 0.137},
-                                 .pairs = {9760, 1049, 0.7478, 2796, 0.209},
-                                 .pair_copy_bytes_per_s = 762e9,
+                                 .pairs_ll = {8459, 828, 0.9433, 1.130, 66600},
+                                 .pairs = {11582, 1871, 0.7130, 0.934, 5640000},
+                                 .pair_copy_bytes_per_s = 720e9,
                                  .n_channels = 24,
                                  .n_pair_channels = 32},
-         [ORR_ARCH_BLACKWELL_ULTRA] = {.ring = {{7175, 1277, 0.4063, 689, 0.066},
-                                                {5343, 1286, 0.5049, 281, 0.083},
-                                                {11998, 7958, 0.8001, 0, 0.004}},
-                                       .copy_bytes_per_s = 1249e9,
-                                       .nvls = {15792, 300, 0.6556, 84507, 0.002},
-                                       .nvls_tree_frac = {0.76, 0.39}, /* as Blackwell */
+         [ORR_ARCH_BLACKWELL_ULTRA] = {.ring = {{7095, 1251, 0.3352, 0.122, 2400},
+                                                {5343, 1286, 0.5049, 0.083, 4100},
+                                                {10188, 6773, 0.8004, 0.180, 700}},
+                                       .copy_bytes_per_s = 1248e9,
+                                       .nvls = {31711, 0, 0.5695, 4.314, 5820000},
+                                       .nvls_tree_frac = {0.80, 0.40}, /* as Blackwell */
                                        .nvls_channels = 12,
-                                       .pairs_ll = {8590, 616, 0.95, 75471, 0.012},
-                                       .pairs = {11696, 1363, 0.7604, 1212, 0.011},
-                                       .pair_copy_bytes_per_s = 766e9,
+                                       .pairs_ll = {8459, 910, 0.2928, 2.265, 150000},
+                                       .pairs = {12160, 1750, 0.7471, 1.203, 16000000},
+                                       .pair_copy_bytes_per_s = 774e9,
                                        .n_channels = 24,
                                        .n_pair_channels = 32}},
     .net = {[ORR_NET_NONE] = {.eff_frac = 1},
             /* Hops of NCCL, src/graph/tuning.cc (2.7 to 5, 4 to 8.5, 14 us) less the wire; rate by
-             * H0065 to H0074 (386 of 400 GB/s); messages by H0617 (alltoall on 64 H800). */
-            [ORR_NET_IB] = {{3000, 5000, 12000}, 4000, 3000, 0.975, 5000},
-            [ORR_NET_ROCE] = {{3500, 5500, 13000}, 4000, 3000, 0.955, 5000}, /* IB less headers */
-            [ORR_NET_ETHERNET] = {{25000, 25000, 40000}, 20000, 8000, 0.93, 40000},
-            [ORR_NET_EFA] = {{10000, 12000, 20000}, 6000, 3000, 0.93, 10000},   /* H0668, H0669 */
-            [ORR_NET_TCPXO] = {{35000, 40000, 400000}, 10000, 8000, 0.925, 0}}, /* H0109 to H0170 */
-    .pcie = {{8000, 1500, 0.40, 500, 0.3}, {10000, 3000, 0.7, 500, 0.1}, {15000, 6000, 0.80, 4000, 0}},
+             * H0065 to H0074 (386 of 400 GB/s); messages by H0617 (alltoall on 64 H800); LL by H0143 to H0150 (21 GB/s of
+             * payload a node, 39 on its ring) as llMaxBws of tuning.cc (39). */
+            [ORR_NET_IB] = {{3000, 5000, 12000}, 4000, 3000, 0.975, 39e9},
+            [ORR_NET_ROCE] = {{3500, 5500, 13000}, 4000, 3000, 0.955, 39e9}, /* IB less headers */
+            [ORR_NET_ETHERNET] = {{25000, 25000, 40000}, 20000, 8000, 0.93, 39e9},
+            [ORR_NET_EFA] = {{10000, 12000, 20000}, 6000, 3000, 0.93, 39e9},   /* H0668, H0669 */
+            [ORR_NET_TCPXO] = {{35000, 40000, 400000}, 10000, 8000, 0.925, 39e9}}, /* H0109 to H0170 */
+    .pcie = {{8000, 1500, 0.40, 0.3, 4096}, {10000, 3000, 0.7, 0.1, 500e3}, {15000, 6000, 0.80, 0.3, 500e3}},
     .socket_bytes_per_s = 1.2e9, /* one TCP stream, about 10 Gb/s a core; cloud providers' guides */
     .tree_eff_frac = 0.85,       /* tuning.cc: factor of trees against rings since Hopper */
+    .send_eff_frac = 0.86,       /* "8x A100 NVLink sendrecv": 195 of 300 GB/s */
     .sharp_eff_frac = 0.5,       /* H0065 to H0074: a SHARP job at 195 of 400 GB/s */
 };
 

@@ -5,16 +5,15 @@
 
 #include "sim/collective/collective.h"
 
-/* One way of moving bytes: time = (launch + steps * step) * (1 + full * x / (1 + x)) + w +
- * sqrt(ramp * w), with w = bytes / (eff * nominal rate) and x = bytes per rank / 4 KiB. The root is
- * the pipeline that fills: chunks are small while messages are. x / (1 + x) is the step from a
- * hop of a few warps to one of all threads of a block. */
+/* One way of moving bytes: time = (launch + steps * step) * (1 + full * x / (1 + x)) + w, with w =
+ * bytes / (eff * nominal rate) and x = bytes per rank / full_bytes. The last factor is the growth
+ * of chunks with the message: a hop waits for a whole chunk, from a few warps' worth to the most. */
 typedef struct {
-    double launch_ns; /* kernel and first synchronisation */
-    double step_ns;   /* one hop of the algorithm inside a domain */
-    double eff_frac;  /* of the nominal rate of the link, for long messages */
-    double ramp_ns;
-    double full_frac;
+    double launch_ns;  /* kernel and first synchronisation */
+    double step_ns;    /* one hop of the algorithm inside a domain */
+    double eff_frac;   /* of the nominal rate of the link, for long messages */
+    double full_frac;  /* by how much hops of full chunks are longer */
+    double full_bytes; /* per rank, where half of that is reached */
 } OrrCollLaw;
 
 typedef struct {
@@ -34,7 +33,7 @@ typedef struct {
     double launch_ns;             /* added once where a collective leaves the domain */
     double message_ns;            /* of each further message that a rank sends to another domain */
     double eff_frac;              /* of the nominal rate of the NIC */
-    double ramp_ns;
+    double ll_bytes_per_s;        /* payload that a domain sends by LL at most; 0: the NICs' */
 } OrrCollNet;
 
 typedef struct OrrCollConstants {
@@ -43,6 +42,7 @@ typedef struct OrrCollConstants {
     OrrCollLaw pcie[ORR_N_PROTOS]; /* ring inside a node without NVLink */
     double socket_bytes_per_s; /* one TCP stream */
     double tree_eff_frac;      /* of the link, tree against ring: both directions at work */
+    double send_eff_frac;      /* of the rate of pairs, one send to one peer inside a domain */
     double sharp_eff_frac;     /* of the NICs, where the fabric's switches reduce */
 } OrrCollConstants;
 

@@ -78,18 +78,9 @@ static double payload_frac(OrrProto proto)
     return frac[proto];
 }
 
-/* A hop's bytes that keep a whole block of threads busy: 512 threads of 8 bytes (NCCL_LL_MAX_NTHREADS
- * in src/include/device.h). */
-#define FULL_CHUNK_BYTES 4096.0
-
 /* A message is cut into at least so many chunks along a tree: ours, from the smallest messages of
  * the published multi-node logs. */
 #define LEAST_CHUNKS_FRAC 0.25
-
-static double with_ramp(double w_ns, double ramp_ns)
-{
-    return w_ns + sqrt(w_ns * ramp_ns);
-}
 
 static uint32_t channels(const OrrCollCase *c, uint32_t n)
 {
@@ -103,7 +94,7 @@ void orr_collective__price(const OrrCollCase *c, OrrProto proto, const OrrCollWo
 {
     const OrrCommPlace *p = c->place;
     const OrrCollLaw *law = work->law;
-    double full = c->bytes / p->n_ranks / FULL_CHUNK_BYTES;
+    double full = c->bytes / p->n_ranks / law->full_bytes;
     double latency_ns = (law->launch_ns + work->intra_steps * law->step_ns) *
                         (1 + law->full_frac * full / (1 + full));
     plan->n_channels = channels(c, work->n_channels);
@@ -118,15 +109,18 @@ void orr_collective__price(const OrrCollCase *c, OrrProto proto, const OrrCollWo
                       (work->copy_per_rank > 0
                            ? 1e9 * c->bytes * work->copy_per_rank / work->copy_bytes_per_s
                            : 0);
-    double flow_ns = intra_ns > 0 ? with_ramp(intra_ns, law->ramp_ns) : 0;
+    double flow_ns = intra_ns;
     if (work->nic_per_nic > 0) {
         const OrrCollNet *net = &c->constants->net[orr_collective__net(c)];
         latency_ns += net->launch_ns + work->inter_steps * (net->step_ns[proto] + p->net_latency_ns) +
                       fmax(0, work->messages - 1) * net->message_ns;
         double nic_bytes_per_s = orr_collective__nic_bytes_per_s(c) * net->eff_frac *
                                  (work->nic_eff_frac > 0 ? work->nic_eff_frac : 1);
-        double nic_ns = 1e9 * c->bytes * work->nic_per_nic / nic_bytes_per_s / payload_frac(proto);
-        flow_ns = fmax(flow_ns, with_ramp(nic_ns, net->ramp_ns));
+        double payload_bytes_per_s = nic_bytes_per_s * payload_frac(proto);
+        if (proto == ORR_PROTO_LL && net->ll_bytes_per_s > 0)
+            payload_bytes_per_s = fmin(payload_bytes_per_s,
+                                       net->ll_bytes_per_s / orr_collective__nics(c));
+        flow_ns = fmax(flow_ns, 1e9 * c->bytes * work->nic_per_nic / payload_bytes_per_s);
         /* The pipeline over domains fills hop by hop; short messages use shorter chunks. */
         flow_ns *= 1 + work->inter_steps * fmin(work->fill_bytes / c->bytes, LEAST_CHUNKS_FRAC);
     }

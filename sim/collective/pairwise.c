@@ -20,6 +20,7 @@ static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
                         .nvlink_per_rank = all ? (local - 1) / n : local > 1 ? 1 : 0,
                         .copy_per_rank = all ? 1 / n : 0,
                         .copy_bytes_per_s = arch->pair_copy_bytes_per_s,
+                        .extra_per_rank = all || local < 2 ? 0 : 1 / c->constants->send_eff_frac - 1,
                         .nic_per_nic = away * (all ? local / orr_collective__nics(c) : 1),
                         .messages = all ? n - p->min_per_domain : 1,
                         .n_channels = arch->n_pair_channels};
