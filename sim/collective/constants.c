@@ -35,7 +35,7 @@ static const OrrCollConstants shipped = {
                                        {12184, 640, 0.7272, 0.353, 540000},
                                        {12396, 2626, 0.8148, 0.197, 4200}},
                               .copy_bytes_per_s = 644e9,
-                              .nvls = {9345, 1586, 0.6905, 3.627, 2190000},
+                              .nvls = {19630, 300, 0.6905, 3.627, 2190000},
                               .nvls_tree_frac = {0.87, 0.87}, /* H0668: 237 GB/s on two nodes */
                               .nvls_channels = 8,
                               .pairs_ll = {5086, 1124, 0.9485, 0.571, 9300},
@@ -47,10 +47,10 @@ static const OrrCollConstants shipped = {
                                           {7388, 1283, 0.4901, 0.079, 6200},
                                           {11964, 6880, 0.8052, 0.095, 1500}},
                                  .copy_bytes_per_s = 1091e9,
-                                 .nvls = {17368, 1968, 0.6057, 5.430, 6900000},
+                                 .nvls = {30710, 300, 0.6057, 5.430, 6900000},
                                  /* H0085 to H0108: 2 and 20 racks of GB200 NVL72 */
-                                 .nvls_tree_frac = {0.80, 0.40},
-                                 .nvls_channels = 12,
+                                 .nvls_tree_frac = {0.79, 0.41},
+                                 .nvls_channels = 16,
                                  .pairs_ll = {8459, 828, 0.9433, 1.130, 66600},
                                  .pairs = {11582, 1871, 0.7130, 0.934, 5640000},
                                  .pair_copy_bytes_per_s = 720e9,
@@ -60,9 +60,9 @@ static const OrrCollConstants shipped = {
                                                 {5343, 1286, 0.5049, 0.083, 4100},
                                                 {10188, 6773, 0.8004, 0.180, 700}},
                                        .copy_bytes_per_s = 1248e9,
-                                       .nvls = {31711, 0, 0.5695, 4.314, 5820000},
-                                       .nvls_tree_frac = {0.80, 0.40}, /* as Blackwell */
-                                       .nvls_channels = 12,
+                                       .nvls = {29310, 300, 0.5695, 4.314, 5820000},
+                                       .nvls_tree_frac = {0.79, 0.41}, /* as Blackwell */
+                                       .nvls_channels = 16,
                                        .pairs_ll = {8459, 910, 0.2928, 2.265, 150000},
                                        .pairs = {12160, 1750, 0.7471, 1.203, 16000000},
                                        .pair_copy_bytes_per_s = 774e9,
@@ -70,8 +70,8 @@ static const OrrCollConstants shipped = {
                                        .n_pair_channels = 32}},
     .net = {[ORR_NET_NONE] = {.eff_frac = 1},
             /* Hops of NCCL, src/graph/tuning.cc (2.7 to 5, 4 to 8.5, 14 us) less the wire; rate by
-             * H0065 to H0074 (386 of 400 GB/s); messages by H0617 (alltoall on 64 H800); LL by H0143 to H0150 (21 GB/s of
-             * payload a node, 39 on its ring) as llMaxBws of tuning.cc (39). */
+             * H0065 to H0074 (386 of 400 GB/s); messages by H0617 (alltoall on 64 H800); LL by
+             * H0143 to H0150 (21 GB/s of size, 39 on a node's ring), as in llMaxBws of tuning.cc. */
             [ORR_NET_IB] = {{3000, 5000, 12000}, 4000, 3000, 0.975, 39e9},
             [ORR_NET_ROCE] = {{3500, 5500, 13000}, 4000, 3000, 0.955, 39e9}, /* IB less headers */
             [ORR_NET_ETHERNET] = {{25000, 25000, 40000}, 20000, 8000, 0.93, 39e9},
