@@ -26,17 +26,33 @@ static void fused_kernel(OrrCtx *c, OrrKernelPass pass, double n_products, doubl
     orr_emit__kernel(c, &k);
 }
 
-/* A product a head: C[m,n] = A[m,k] B[k,n]. */
-static void head_product(OrrCtx *c, OrrKernelPass pass, const char *label, int64_t m, int64_t n,
-                         int64_t k_dim) {
+/* A product a head: C[m,n] = A[m,k] B[k,n]; @adds: onto what C holds. */
+static void head_product_onto(OrrCtx *c, OrrKernelPass pass, const char *label, int64_t m,
+                              int64_t n, int64_t k_dim, bool adds) {
     OrrKernel k = {.kind = ORR_K_BATCHED_GEMM, .pass = (uint8_t)pass, .dtype = c->dtype,
                    .m = m, .n = n, .k = k_dim, .batch = c->batch * c->heads, .launches = 1};
     double each = (double)k.batch;
     k.flops = 2.0 * each * (double)m * (double)n * (double)k_dim;
     k.bytes_read = each * ((double)m + (double)n) * (double)k_dim * c->size;
     k.bytes_written = each * (double)m * (double)n * c->size;
+    k.bytes_read += adds ? k.bytes_written : 0.0;
     g_strlcpy(k.label, label, sizeof k.label);
     orr_emit__kernel(c, &k);
+}
+
+static void head_product(OrrCtx *c, OrrKernelPass pass, const char *label, int64_t m, int64_t n,
+                         int64_t k_dim) {
+    head_product_onto(c, pass, label, m, n, k_dim, false);
+}
+
+/* ALiBi without a fused kernel: baddbmm spreads the slopes over all scores first, then adds to them
+ * (Megatron-DeepSpeed, model/transformer.py; PyTorch baddbmm copies what it adds to). */
+static void scores(OrrCtx *c) {
+    bool has_bias = c->m->position == ORR_POS_ALIBI;
+    if (has_bias)
+        orr_emit__stream(c, ORR_K_COPY, ORR_PASS_FORWARD, "alibi_spread", 0.0,
+                         score_elements(c) * c->size, 1);
+    head_product_onto(c, ORR_PASS_FORWARD, "scores", c->seq, c->seq, c->head_dim, has_bias);
 }
 
 /* Megatron-LM's causal softmax kernel reads the lower half and writes the whole; the eager chain
@@ -73,7 +89,7 @@ static void unfused_core_forward(OrrCtx *c) {
     double n = score_elements(c), e = c->size;
     double context = (double)(c->tokens * c->heads * c->head_dim) * e;
     repeat_heads(c);
-    head_product(c, ORR_PASS_FORWARD, "scores", c->seq, c->seq, c->head_dim);
+    scores(c);
     orr_emit__temp(c, n * e);
     orr_emit__hold(c, ORR_ITEM_SCORES);
     softmax_forward(c);
