@@ -23,6 +23,7 @@ colour(p, chunk) = p eq 'F' ? shade(blue, chunk) : p eq 'B' ? shade(vermilion, c
                  : p eq 'I' ? shade(orange, chunk) : p eq 'W' ? shade(green, chunk) : grey
 # Numbers of micro-batches where a box is wide enough to hold them.
 is_labelled = row_records / rows <= 70
+ink(chunk) = chunks > 1 && chunk > (chunks - 1) / 2.0 ? 0x000000 : 0xffffff
 number(p, micro_batch) = p eq 'step' ? '' : sprintf('%d', micro_batch)
 
 set title sprintf("%s: one step of a pipeline, %.4g %s", job, (end_max - begin_min) / unit_ns, unit)
@@ -42,7 +43,7 @@ plot table using (strcol(4) eq 'step' ? NaN : $7 / unit_ns):1:($7 / unit_ns):($8
      table using (strcol(4) eq 'step' ? $7 / unit_ns : NaN):1:($7 / unit_ns):($8 / unit_ns) \
          :($1 - 0.42):($1 + 0.42) with boxxyerror lc rgb grey notitle, \
      table using (is_labelled && strcol(4) ne 'step' ? ($7 + $8) / 2 / unit_ns : NaN):1 \
-         :(number(strcol(4), $6)) with labels font ',8' textcolor rgb 'white' notitle, \
+         :(number(strcol(4), $6)):(ink($5)) with labels font ',8' textcolor rgb variable notitle, \
      NaN with boxes lc rgb blue title 'forward', \
      NaN with boxes lc rgb vermilion title 'backward', \
      NaN with boxes lc rgb (weight_max > 0 ? orange : 0xffffff) title (weight_max > 0 ? 'backward, input half' : ' '), \

@@ -56,6 +56,9 @@ const char *orr_cli_argument(const OrrCli *cli, guint i); /* NULL behind the las
 bool orr_cli_int(const OrrCli *cli, const char *option, int64_t min, int64_t max, int64_t *value,
                  GError **error);
 
+/* The output of a command: --output, or standard output. */
+OrrOut *orr_cli_output(const OrrCli *cli, GError **error);
+
 /* Help of a command, made from its tables. */
 void orr_cli_help(const OrrCommand *command, OrrOut *out);
 

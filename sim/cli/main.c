@@ -1,10 +1,103 @@
-/* The orrery program: for now it tells its version. */
+/* The program: a table of commands, and the way from the command line to one of them. */
 #include "config.h"
 
-#include <glib.h>
+#include "sim/base/words.h"
+#include "sim/cli/commands.h"
 
-int main(void)
+#include <stdio.h>
+#include <string.h>
+
+const OrrCommand *const orr_commands[] = {
+    &orr_cmd_list,
+    &orr_cmd_show,
+    &orr_cmd_import,
+    NULL,
+};
+
+static const OrrCommand *find(const char *name, GError **error)
 {
-    g_print("%s\n", PACKAGE_STRING);
-    return 0;
+    const char *names[G_N_ELEMENTS(orr_commands)] = {NULL};
+    for (int i = 0; orr_commands[i]; i++) {
+        if (strcmp(orr_commands[i]->name, name) == 0)
+            return orr_commands[i];
+        names[i] = orr_commands[i]->name;
+    }
+    g_autofree char *hint = orr_words_hint(name, names);
+    orr_fail_usage(error, "unknown command '%s'; %s (see orrery --help)", name, hint);
+    return NULL;
+}
+
+static void general_help(OrrOut *out)
+{
+    orr_out_puts(out,
+        "Orrery simulates distributed training on GPU clusters: what a step takes and why, before\n"
+        "any money is spent.\n\n"
+        "usage: orrery COMMAND [options]\n\ncommands:\n");
+    for (int i = 0; orr_commands[i]; i++)
+        orr_out_printf(out, "  %-8s %s\n", orr_commands[i]->name, orr_commands[i]->summary);
+    orr_out_puts(out,
+        "\nTry:\n"
+        "  orrery list jobs                          what can be run as it is\n"
+        "  orrery step llama3-405b-16k               one step of Llama 3 405B on 16,384 H100s\n"
+        "  orrery step llama3-8b-8 --set batch.micro=2\n"
+        "  orrery show collective all_reduce 1MiB..1GiB --cluster h100-ib --gpus 64\n\n"
+        "orrery COMMAND --help explains a command; orrery --version tells the version.\n"
+        "Exit status: 0 done, 1 the answer is no (does not fit), 2 usage, 3 bad input, 4 "
+        "surroundings.\n");
+}
+
+/* Help and version of the program itself; -1 if @word asks for neither. */
+static int answer_general(const char *word, const char *next, GError **error)
+{
+    bool is_help = !word || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+                   strcmp(word, "help") == 0;
+    bool is_version = word && strcmp(word, "--version") == 0;
+    if (!is_help && !is_version)
+        return -1;
+    g_autoptr(OrrOut) out = orr_out_open(NULL, error);
+    if (!out)
+        return ORR_ERROR_ENV;
+    if (is_version)
+        orr_out_puts(out, PACKAGE_STRING "\n");
+    else if (next) {
+        const OrrCommand *command = find(next, error);
+        if (!command)
+            return ORR_ERROR_USAGE;
+        orr_cli_help(command, out);
+    } else
+        general_help(out);
+    if (!orr_out_commit(out, error))
+        return ORR_ERROR_ENV;
+    return word ? 0 : ORR_ERROR_USAGE;
+}
+
+static bool run_command(char **words, GError **error)
+{
+    const OrrCommand *command = find(words[0], error);
+    if (!command)
+        return false;
+    g_autoptr(OrrCli) cli = orr_cli_parse(command, words + 1, error);
+    if (!cli)
+        return false;
+    if (!orr_cli_has(cli, "help"))
+        return command->run(cli, error);
+    g_autoptr(OrrOut) out = orr_out_open(NULL, error);
+    if (!out)
+        return false;
+    orr_cli_help(command, out);
+    return orr_out_commit(out, error);
+}
+
+int main(int argc, char **argv)
+{
+    GError *error = NULL;
+    int status = answer_general(argv[1], argc > 2 ? argv[2] : NULL, &error);
+    if (status < 0)
+        status = run_command(argv + 1, &error) ? 0 : error->code;
+    if (error) {
+        bool is_named = g_str_has_prefix(error->message, "orrery ");
+        fprintf(stderr, "%s%s\n", is_named ? "" : "orrery: ", error->message);
+        g_error_free(error);
+    }
+    return status;
 }

@@ -230,3 +230,8 @@ void orr_cli_help(const OrrCommand *c, OrrOut *out)
     for (guint i = 0; c->options[i].name; i++)
         option_help(&c->options[i], out);
 }
+
+OrrOut *orr_cli_output(const OrrCli *cli, GError **error)
+{
+    return orr_out_open(orr_cli_value(cli, "output"), error);
+}

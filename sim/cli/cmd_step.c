@@ -1,0 +1,84 @@
+/* orrery step: one training step, as a report. */
+#include "sim/cli/commands.h"
+
+#include "sim/cli/run.h"
+#include "sim/report/formats.h"
+
+#include <stdio.h>
+
+static const OrrOption options[] = {
+    ORR_OPTION_JSON,
+    ORR_OPTION_CSV,
+    ORR_OPTION_OUTPUT,
+    ORR_RUN_OPTIONS,
+    {"dump-program", 0, "FILE", false, "write the program that is executed, one operation a line"},
+    ORR_OPTION_HELP,
+    ORR_OPTION_END,
+};
+
+/* The program's text form; it is written with stdio, so it goes through a temporary stream. */
+static bool dump_program(const OrrCliRun *run, const char *path, GError **error)
+{
+    g_autoptr(OrrOut) out = orr_out_open(path, error);
+    if (!out)
+        return false;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *stream = open_memstream(&text, &length);
+    g_assert(stream);
+    orr_program_dump(orr_step_program(run->run), stream);
+    fclose(stream);
+    orr_out_write(out, text, length);
+    free(text);
+    return orr_out_commit(out, error);
+}
+
+static bool write_record(const OrrCli *cli, const OrrRecord *record, GError **error)
+{
+    const char *format = orr_cli_has(cli, "json") ? "json" : orr_cli_has(cli, "csv") ? "csv" : "text";
+    g_autoptr(OrrOut) out = orr_cli_output(cli, error);
+    if (!out)
+        return false;
+    orr_report_format_find(format)->write(record, out);
+    return orr_out_commit(out, error);
+}
+
+static bool run_step(OrrCli *cli, GError **error)
+{
+    if (orr_cli_has(cli, "json") && orr_cli_has(cli, "csv"))
+        return orr_fail_usage(error, "orrery step: --json or --csv, not both");
+    g_autoptr(OrrCliRun) run = orr_cli_run_prepare(cli, orr_cli_argument(cli, 0), error);
+    if (!run)
+        return false;
+    const char *dump = orr_cli_value(cli, "dump-program");
+    if (dump && !dump_program(run, dump, error))
+        return false;
+    if (!orr_cli_run_execute(run, cli, NULL, NULL, 0, error))
+        return false;
+    const OrrRecord *record = orr_step_record(run->run);
+    if (!write_record(cli, record, error))
+        return false;
+    if (record->verdict != ORR_DOES_NOT_FIT)
+        return true;
+    g_set_error_literal(error, ORR_ERROR, ORR_ERROR_NO,
+                        "the answer is no: it does not fit in the memory of its GPUs");
+    return false;
+}
+
+const OrrCommand orr_cmd_step = {
+    .name = "step",
+    .summary = "simulate one training step of a job and report what it takes and why",
+    .synopsis = "JOB",
+    .description =
+        "JOB is a name (orrery list jobs), the path of a job file, or a report saved with --json, "
+        "which is run again. The report goes to standard output.\n\n"
+        "Keys of the job's own groups (layout, batch, schedule, precision, recompute, network, nccl) "
+        "and of the files it names (model, framework, cluster, node, gpu) can be set on the command "
+        "line. Exit status 1: it does not fit in memory.\n\n"
+        "  orrery step llama3-405b-16k\n"
+        "  orrery step llama3-8b-8 --set batch.micro=2 --set recompute.policy=full --json -o run.json",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .options = options,
+    .run = run_step,
+};

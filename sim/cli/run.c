@@ -1,0 +1,164 @@
+/* From a RUN on the command line to a prepared step. */
+#include "sim/cli/run.h"
+
+#include "sim/io/json.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static char *keep(OrrCliRun *run, char *text)
+{
+    g_ptr_array_add(run->texts, text);
+    return text;
+}
+
+/* "GROUP.KEY=VALUE"; the value may hold anything, '=' too. */
+static bool add_override(OrrCliRun *run, const char *text, GError **error)
+{
+    const char *equals = strchr(text, '=');
+    const char *dot = strchr(text, '.');
+    if (!equals || !dot || dot > equals || dot == text || dot + 1 == equals)
+        return orr_fail_usage(error, "--set %s: GROUP.KEY=VALUE would do, such as layout.tp=4", text);
+    OrrOverride o = {
+        .group = keep(run, g_strstrip(g_strndup(text, (gsize)(dot - text)))),
+        .key = keep(run, g_strstrip(g_strndup(dot + 1, (gsize)(equals - dot - 1)))),
+        .value = keep(run, g_strstrip(g_strdup(equals + 1))),
+    };
+    g_array_append_val(run->overrides, o);
+    return true;
+}
+
+/* Tells which inputs of a saved record differ from what is there now; cannot fail. */
+static void compare_inputs(const OrrJson *record, JsonObject *root)
+{
+    JsonArray *inputs;
+    if (!orr_json_array(record, root, "inputs", &inputs, NULL))
+        return;
+    for (guint i = 0; i < json_array_get_length(inputs); i++) {
+        JsonNode *node = json_array_get_element(inputs, i);
+        const char *name, *sha256;
+        if (!JSON_NODE_HOLDS_OBJECT(node))
+            continue;
+        JsonObject *input = json_node_get_object(node);
+        if (!orr_json_string(record, input, "name", &name, NULL) ||
+            !orr_json_string(record, input, "sha256", &sha256, NULL))
+            continue;
+        g_autofree char *here = g_build_filename(ORR_SRCDIR, name, NULL);
+        gsize length;
+        g_autofree char *text = orr_file_read(name, 1 << 24, &length, NULL);
+        if (!text)
+            text = orr_file_read(here, 1 << 24, &length, NULL);
+        g_autofree char *now = text ? orr_file_sha256(text, length) : NULL;
+        if (now && strcmp(now, sha256) != 0)
+            fprintf(stderr, "orrery: note: %s has changed since %s was saved\n", name,
+                    orr_json_name(record));
+    }
+}
+
+static bool from_record(OrrCliRun *run, const char *path, GError **error)
+{
+    g_autoptr(OrrJson) json = orr_json_load(path, ORR_JSON_STRICT, error);
+    JsonObject *root = json ? orr_json_root_object(json, error) : NULL;
+    const char *schema, *job;
+    int64_t seed;
+    JsonArray *overrides;
+    if (!root || !orr_json_string(json, root, "schema", &schema, error))
+        return false;
+    if (strcmp(schema, "orrery.step/1") != 0)
+        return orr_json_fail(json, root, "schema", error, "a record of schema orrery.step/1 would do");
+    if (!orr_json_string(json, root, "job", &job, error) ||
+        !orr_json_int(json, root, "seed", INT64_MIN, INT64_MAX, &seed, error) ||
+        !orr_json_array(json, root, "overrides", &overrides, error))
+        return false;
+    run->job = g_strdup(job);
+    run->request.seed = (uint64_t)seed, run->request.has_seed = true;
+    for (guint i = 0; i < json_array_get_length(overrides); i++) {
+        JsonNode *node = json_array_get_element(overrides, i);
+        if (!JSON_NODE_HOLDS_VALUE(node) || json_node_get_value_type(node) != G_TYPE_STRING)
+            return orr_json_fail(json, root, "overrides", error, "a list of texts would do");
+        if (!add_override(run, json_node_get_string(node), error))
+            return false;
+    }
+    compare_inputs(json, root);
+    return true;
+}
+
+static bool take_options(OrrCliRun *run, const OrrCli *cli, GError **error)
+{
+    for (guint i = 0; i < orr_cli_n_values(cli, "set"); i++)
+        if (!add_override(run, orr_cli_nth_value(cli, "set", i), error))
+            return false;
+    int64_t seed = -1;
+    if (!orr_cli_int(cli, "seed", 0, INT64_MAX, &seed, error))
+        return false;
+    if (seed >= 0)
+        run->request.seed = (uint64_t)seed, run->request.has_seed = true;
+    run->request.calibration = orr_cli_value(cli, "calibration");
+    run->request.is_unfolded = orr_cli_has(cli, "unfold");
+    run->request.self_check = orr_cli_has(cli, "self-check");
+    return true;
+}
+
+OrrCliRun *orr_cli_run_prepare(const OrrCli *cli, const char *ref, GError **error)
+{
+    g_autoptr(OrrCliRun) run = g_new0(OrrCliRun, 1);
+    run->overrides = g_array_new(FALSE, FALSE, sizeof(OrrOverride));
+    run->texts = g_ptr_array_new_with_free_func(g_free);
+    run->begin_us = g_get_monotonic_time();
+    bool is_record = g_str_has_suffix(ref, ".json") || g_str_has_suffix(ref, ".json.gz");
+    if (!is_record)
+        run->job = g_strdup(ref);
+    else if (!from_record(run, ref, error))
+        return NULL;
+    if (!take_options(run, cli, error))
+        return NULL;
+    run->request.job = run->job;
+    run->request.overrides = (const OrrOverride *)(void *)run->overrides->data;
+    run->request.n_overrides = run->overrides->len;
+    run->run = orr_step_prepare(&run->request, error);
+    run->prepared_us = g_get_monotonic_time();
+    return run->run ? g_steal_pointer(&run) : NULL;
+}
+
+void orr_cli_run_free(OrrCliRun *run)
+{
+    if (!run)
+        return;
+    if (run->run)
+        orr_step_free(run->run);
+    g_array_unref(run->overrides);
+    g_ptr_array_unref(run->texts);
+    g_free(run->job);
+    g_free(run);
+}
+
+static void say_stats(const OrrCliRun *run, int64_t done_us)
+{
+    const OrrRecord *r = orr_step_record(run->run);
+    double prepare_s = (double)(run->prepared_us - run->begin_us) * 1e-6;
+    double execute_s = (double)(done_us - run->prepared_us) * 1e-6;
+    double steps = r->simulated_steps > 0 ? r->simulated_steps : 1;
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    fprintf(stderr, "orrery: loaded and lowered in %.3f s, executed %u steps in %.3f s (%.3f s a "
+            "step), peak memory %.1f MiB\n", prepare_s, r->simulated_steps, execute_s,
+            execute_s / steps, (double)usage.ru_maxrss / 1024);
+    fprintf(stderr, "orrery: a step is %" G_GUINT64_FORMAT " operations of %" G_GUINT64_FORMAT
+            " executed ranks (of %" G_GUINT64_FORMAT "), %" G_GUINT64_FORMAT " blocks, %"
+            G_GUINT64_FORMAT " events; %.1f million operations/s, %.2f million events/s\n",
+            r->simulation.operations, r->simulation.representatives, r->simulation.ranks,
+            r->simulation.blocks, r->simulation.events,
+            (double)r->simulation.operations * steps / MAX(execute_s, 1e-9) * 1e-6,
+            (double)r->simulation.events * steps / MAX(execute_s, 1e-9) * 1e-6);
+}
+
+bool orr_cli_run_execute(OrrCliRun *run, const OrrCli *cli, const OrrProbe *probe,
+                         const uint32_t *ranks, uint32_t n_ranks, GError **error)
+{
+    if (!orr_step_execute(run->run, probe, ranks, n_ranks, error))
+        return false;
+    if (orr_cli_has(cli, "stats"))
+        say_stats(run, g_get_monotonic_time());
+    return true;
+}
