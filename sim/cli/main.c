@@ -8,6 +8,7 @@
 #include <string.h>
 
 const OrrCommand *const orr_commands[] = {
+    &orr_cmd_step,
     &orr_cmd_list,
     &orr_cmd_show,
     &orr_cmd_import,

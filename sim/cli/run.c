@@ -1,6 +1,7 @@
 /* From a RUN on the command line to a prepared step. */
 #include "sim/cli/run.h"
 
+#include "sim/base/units.h"
 #include "sim/io/json.h"
 
 #include <stdio.h>
@@ -136,21 +137,24 @@ void orr_cli_run_free(OrrCliRun *run)
 static void say_stats(const OrrCliRun *run, int64_t done_us)
 {
     const OrrRecord *r = orr_step_record(run->run);
-    double prepare_s = (double)(run->prepared_us - run->begin_us) * 1e-6;
-    double execute_s = (double)(done_us - run->prepared_us) * 1e-6;
-    double steps = r->simulated_steps > 0 ? r->simulated_steps : 1;
+    int64_t prepare_ns = (run->prepared_us - run->begin_us) * 1000;
+    int64_t execute_ns = MAX((done_us - run->prepared_us) * 1000, 1);
+    uint32_t steps = MAX(r->simulated_steps, 1);
+    double per_s = steps / ((double)execute_ns * 1e-9);
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    fprintf(stderr, "orrery: loaded and lowered in %.3f s, executed %u steps in %.3f s (%.3f s a "
-            "step), peak memory %.1f MiB\n", prepare_s, r->simulated_steps, execute_s,
-            execute_s / steps, (double)usage.ru_maxrss / 1024);
-    fprintf(stderr, "orrery: a step is %" G_GUINT64_FORMAT " operations of %" G_GUINT64_FORMAT
-            " executed ranks (of %" G_GUINT64_FORMAT "), %" G_GUINT64_FORMAT " blocks, %"
-            G_GUINT64_FORMAT " events; %.1f million operations/s, %.2f million events/s\n",
-            r->simulation.operations, r->simulation.representatives, r->simulation.ranks,
-            r->simulation.blocks, r->simulation.events,
-            (double)r->simulation.operations * steps / MAX(execute_s, 1e-9) * 1e-6,
-            (double)r->simulation.events * steps / MAX(execute_s, 1e-9) * 1e-6);
+    g_autofree char *prepare = orr_units_time(prepare_ns), *execute = orr_units_time(execute_ns);
+    g_autofree char *one = orr_units_time(execute_ns / steps);
+    g_autofree char *memory = orr_units_bytes((double)usage.ru_maxrss * 1024);
+    g_autofree char *ops = orr_units_count((double)r->simulation.operations);
+    g_autofree char *ops_per_s = orr_units_count((double)r->simulation.operations * per_s);
+    g_autofree char *events = orr_units_count((double)r->simulation.events);
+    g_autofree char *events_per_s = orr_units_count((double)r->simulation.events * per_s);
+    fprintf(stderr, "orrery: loaded and lowered in %s; executed %u steps in %s (%s a step); peak "
+            "memory %s\n", prepare, steps, execute, one, memory);
+    fprintf(stderr, "orrery: a step is %s operations and %s events of %" G_GUINT64_FORMAT
+            " executed ranks (of %" G_GUINT64_FORMAT "): %s operations/s, %s events/s\n", ops, events,
+            r->simulation.representatives, r->simulation.ranks, ops_per_s, events_per_s);
 }
 
 bool orr_cli_run_execute(OrrCliRun *run, const OrrCli *cli, const OrrProbe *probe,

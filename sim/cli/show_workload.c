@@ -9,9 +9,10 @@
 
 #define FILE_LIMIT_BYTES (1 << 20) /* ours: these files are a few kilobytes */
 
-static void fixed(OrrOut *out, int width, const char *format, double value)
+static void fixed(OrrOut *out, int width, int decimals, double value)
 {
-    char text[G_ASCII_DTOSTR_BUF_SIZE];
+    char text[G_ASCII_DTOSTR_BUF_SIZE], format[8];
+    g_snprintf(format, sizeof format, "%%.%df", decimals);
     orr_out_printf(out, " %*s", width, g_ascii_formatd(text, sizeof text, format, value));
 }
 
@@ -57,11 +58,11 @@ static bool formulas(const OrrModel *m, int64_t sequence, double tokens_per_s, c
             return false;
         double per_token = flops / (double)sequence;
         orr_out_printf(out, "  %-16s", orr_flops_formulas[i]);
-        fixed(out, 14, "%.3f", per_token * 1e-9);
+        fixed(out, 14, 3, per_token * 1e-9);
         if (tokens_per_s > 0) {
             double share = orr_flops_model_share(orr_flops_formulas[i]);
-            fixed(out, 14, "%.1f", per_token * tokens_per_s * 1e-12);
-            fixed(out, 6, "%.2f", per_token * share * tokens_per_s / peak * 100);
+            fixed(out, 14, 1, per_token * tokens_per_s * 1e-12);
+            fixed(out, 6, 2, per_token * share * tokens_per_s / peak * 100);
             orr_out_puts(out, " %");
         }
         orr_out_puts(out, "\n");
