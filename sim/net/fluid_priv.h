@@ -35,6 +35,7 @@ typedef struct {
     uint64_t unit;     /* usage if all had 1 byte per second */
     uint32_t head;     /* first record */
     uint32_t n_records, n_bound; /* activities that this link holds */
+    uint64_t level;    /* where it holds them, if n_bound > 0 */
     uint32_t full_round;  /* last settle that took in all its activities */
     uint32_t local_round, local; /* its number in the problem of that settle */
     bool is_dirty;

@@ -111,6 +111,13 @@ static uint64_t new_level(const OrrFluid *f, uint32_t i)
                                                                             : f->problem.level[i];
 }
 
+/* Does a move of the level alone change who has stopped below the level of the link? */
+static bool is_turned(const OrrFluid *f, uint32_t local, uint64_t level, uint64_t old_level)
+{
+    const OrrLinkState *l = &f->links[f->problem.link[local]];
+    return l->n_bound > 0 && (level >= l->level || old_level >= l->level);
+}
+
 /* Takes in the links whose outsiders may have to move; false if there are none. */
 static bool spread(OrrFluid *f)
 {
@@ -121,13 +128,14 @@ static bool spread(OrrFluid *f)
     for (uint32_t i = 0; i < f->problem.n; i++) {
         const OrrSolveActivity *x = &f->problem.activities[i];
         const OrrActivity *a = &f->activities[f->set.ids[i]];
-        bool has_changed = a->is_new || f->problem.rate[i] != a->rate ||
-                           new_level(f, i) != a->level;
+        bool has_changed = a->is_new || f->problem.rate[i] != a->rate;
+        uint64_t level = new_level(f, i);
         for (uint32_t u = x->first_use; u < x->first_use + x->n_uses; u++) {
             const OrrUse *use = &f->problem.uses[u];
             f->problem.load[use->constraint] +=
                 (OrrWide)orr_fluid__factor(use) * f->problem.rate[i];
-            f->problem.has_changed[use->constraint] |= has_changed;
+            f->problem.has_changed[use->constraint] |=
+                has_changed || (level != a->level && is_turned(f, use->constraint, level, a->level));
         }
         if (f->problem.bottleneck[i] != ORR_BY_CAP) /* outsiders may have more than their share */
             f->problem.has_changed[f->problem.bottleneck[i]] = true;
@@ -168,8 +176,10 @@ static void commit(OrrFluid *f, int64_t now_ns, OrrFluidRetime retime, void *dat
             if (a->bottleneck != ORR_BY_CAP)
                 f->links[a->bottleneck].n_bound--;
             a->bottleneck = by == ORR_BY_CAP ? ORR_BY_CAP : f->problem.link[by];
-            if (a->bottleneck != ORR_BY_CAP)
+            if (a->bottleneck != ORR_BY_CAP) {
                 f->links[a->bottleneck].n_bound++;
+                f->links[a->bottleneck].level = a->level;
+            }
         }
         if (f->problem.rate[i] == a->rate && !a->is_new)
             continue;
