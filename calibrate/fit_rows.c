@@ -84,7 +84,8 @@ static bool make_gemm_aligned(const double *v, double operand_bytes, FitRow *row
 
 static bool make_attn(const double *v, double operand_bytes, FitRow *row) {
     row->attn = (OrrAttnShape){.batch = v[0], .m = v[1], .n = v[1], .heads = v[2],
-                               .kv_heads = v[3], .dim_qk = v[4], .dim_v = v[4]};
+                               .kv_heads = v[3], .dim_qk = v[4], .dim_v = v[4],
+                               .visited_frac = 1.0};
     row->attn.bytes = orr_form_attn_bytes(&row->attn, operand_bytes);
     row->ns = v[5] * 1e3;
     row->is_held_out = is_held_out(v[1] * 512.0 + v[4], v[0] * v[2]);

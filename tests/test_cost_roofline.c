@@ -133,6 +133,21 @@ static void test_cost_attention_backward_takes_its_flops_at_its_rate(void **stat
     assert_near((double)orr_cost_kernel_ns(cost, &k), 2.0 * forward, 0.06);
 }
 
+static void test_cost_windowed_attention_takes_its_share_of_the_mask(void **state) {
+    (void)state;
+    OrrGpu gpu = h100();
+    gpu.kernel_fixed_ns = 0;
+    g_autoptr(OrrCost) cost = orr_cost_new(&gpu, NULL, true);
+    OrrKernel k = {.kind = ORR_K_ATTENTION, .dtype = ORR_BF16, .is_causal = 1, .heads = 32,
+                   .kv_heads = 8, .m = 32768, .n = 32768, .k = 128, .batch = 1};
+    double whole = (double)orr_cost_kernel_ns(cost, &k);
+    k.flops = 0.25 * 2.0 * 32.0 * 32768.0 * 32768.0 * 128.0; /* a quarter of the triangle */
+    assert_near((double)orr_cost_kernel_ns(cost, &k), 0.25 * whole, 0.05);
+    k.flops *= 2.5;
+    k.pass = ORR_PASS_DGRAD;
+    assert_near((double)orr_cost_kernel_ns(cost, &k), 0.25 * whole * 2.5 / 0.86, 0.05);
+}
+
 static void test_cost_dtype_without_tensor_cores_runs_as_the_next_wider(void **state) {
     (void)state;
     OrrGpu v100 = h100();
@@ -168,6 +183,7 @@ int main(void) {
         cmocka_unit_test(test_cost_launches_multiply_the_fixed_cost),
         cmocka_unit_test(test_cost_sustained_clock_slows_compute_and_not_memory),
         cmocka_unit_test(test_cost_attention_backward_takes_its_flops_at_its_rate),
+        cmocka_unit_test(test_cost_windowed_attention_takes_its_share_of_the_mask),
         cmocka_unit_test(test_cost_dtype_without_tensor_cores_runs_as_the_next_wider),
         cmocka_unit_test(test_cost_empty_kernels_take_a_positive_finite_time),
     };

@@ -84,7 +84,12 @@ double orr_cost__attention_ns(const OrrCost *cost, const OrrKernel *k) {
                           .n = (double)k->n,
                           .dim_qk = (double)k->k,
                           .dim_v = k->k2 > 0 ? (double)k->k2 : (double)k->k,
+                          .visited_frac = 1.0,
                           .is_causal = k->is_causal};
+    /* a window shows in the FLOPs only: those of the whole mask are an upper bound */
+    double whole = orr_form_attn_flops(&shape) * (k->pass == ORR_PASS_FORWARD ? 1 : BACKWARD_FLOPS);
+    if (k->flops > 0.0 && k->flops < whole)
+        shape.visited_frac = k->flops / whole;
     shape.bytes = orr_form_attn_bytes(&shape, model->operand_bytes);
     /* the fixed cost of the tables is that of a serving stack with several kernels: not ours */
     double ns = (orr_form_attn_ns(model->params, &shape, cost->clock_frac) -
@@ -104,7 +109,8 @@ double orr_cost_attention_op_ns(const OrrCost *cost, OrrDtype dtype, bool is_cau
     const OrrCostModel *model = &cost->attn[dtype][is_causal ? ORR_MASK_CAUSAL : ORR_MASK_FULL];
     OrrAttnShape shape = {.batch = (double)batch, .heads = heads, .kv_heads = kv_heads,
                           .m = (double)seq_len, .n = (double)seq_len, .dim_qk = (double)head_dim,
-                          .dim_v = (double)head_dim, .is_causal = is_causal};
+                          .dim_v = (double)head_dim, .visited_frac = 1.0,
+                          .is_causal = is_causal};
     shape.bytes = orr_form_attn_bytes(&shape, model->operand_bytes);
     double ns = orr_form_attn_ns(model->params, &shape, cost->clock_frac) +
                 orr_form_attn_prep_ns(model->params, &shape);

@@ -94,9 +94,10 @@ double orr_form_attn_bytes(const OrrAttnShape *s, double operand_bytes) {
 
 /* Keys that an average query attends to. */
 static double mean_keys(const OrrAttnShape *s) {
-    if (!s->is_causal)
-        return s->n;
-    return s->n >= s->m ? s->n - s->m / 2.0 : s->n * s->n / (2.0 * s->m);
+    double keys = s->n;
+    if (s->is_causal)
+        keys = s->n >= s->m ? s->n - s->m / 2.0 : s->n * s->n / (2.0 * s->m);
+    return keys * s->visited_frac;
 }
 
 double orr_form_attn_flops(const OrrAttnShape *s) {
@@ -110,7 +111,8 @@ double orr_form_attn_ns(const double *p, const OrrAttnShape *s, double clock_fra
     /* a causal tile masks half of its diagonal block but computes it whole */
     double keys = mean_keys(s) + (s->is_causal ? QUERY_TILE / 2.0 : 0.0) + p[ORR_ATTN_KV_EXTRA];
     double mean_ns = waves(units, p[ORR_ATTN_SMS], p[ORR_ATTN_WAVE_FRAC]) * keys * key_ns;
-    double longest_ns = (s->n + p[ORR_ATTN_KV_EXTRA]) * key_ns; /* the last tile of a causal mask */
+    double longest = fmin(s->n, 2.0 * mean_keys(s)); /* the last tile of a causal mask or window */
+    double longest_ns = (longest + p[ORR_ATTN_KV_EXTRA]) * key_ns;
     double memory_ns = s->bytes / (p[ORR_ATTN_HBM] * p[ORR_ATTN_HBM_FRAC]) * NS_PER_S;
     return overlap(fmax(mean_ns, longest_ns), memory_ns) + p[ORR_ATTN_FIXED];
 }

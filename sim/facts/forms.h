@@ -47,6 +47,7 @@ typedef struct {
     double batch, heads, kv_heads, m, n; /* m queries, n keys */
     double dim_qk, dim_v;
     double bytes;
+    double visited_frac; /* share of the mask's keys that are visited: below 1 with a window */
     bool is_causal;
 } OrrAttnShape;
 
