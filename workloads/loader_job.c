@@ -47,12 +47,22 @@ static uint32_t read_gpus(JobReader *r, const char *cluster)
     return (uint32_t)n;
 }
 
+/* The model is read later; here its name still has a line to point at. */
+static void check_model(JobReader *r)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = orr_workloads__path("models", r->job->model_ref, &error);
+    if (path == NULL && *r->job->model_ref != '\0')
+        orr_keys_complain(r->keys, "job", "model", "%s", error->message);
+}
+
 static void read_job_group(JobReader *r)
 {
     OrrJob *j = r->job;
     j->source = g_strdup(orr_keys_string(r->keys, "job", "source", NULL, ORR_KEY_REQUIRED));
     orr_keys_string(r->keys, "job", "summary", NULL, ORR_KEY_QUIET);
     j->model_ref = read_ref(r, "model");
+    check_model(r);
     j->cluster_ref = read_ref(r, "cluster");
     j->framework_ref = read_ref(r, "framework");
     j->n_gpus = read_gpus(r, j->cluster_ref);

@@ -55,6 +55,13 @@ static int answer_general(const char *word, const char *next, GError **error)
     bool is_version = word && strcmp(word, "--version") == 0;
     if (!is_help && !is_version)
         return -1;
+    if (!word) { /* a mistake, so it goes where messages go */
+        g_autoptr(GString) text = g_string_new(NULL);
+        g_autoptr(OrrOut) help = orr_out_to_string(text);
+        general_help(help);
+        fputs(text->str, stderr);
+        return ORR_ERROR_USAGE;
+    }
     g_autoptr(OrrOut) out = orr_out_open(NULL, error);
     if (!out)
         return ORR_ERROR_ENV;
@@ -69,7 +76,7 @@ static int answer_general(const char *word, const char *next, GError **error)
         general_help(out);
     if (!orr_out_commit(out, error))
         return ORR_ERROR_ENV;
-    return word ? 0 : ORR_ERROR_USAGE;
+    return 0;
 }
 
 static bool run_command(char **words, GError **error)

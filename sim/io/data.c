@@ -28,7 +28,7 @@ char **orr_data_roots(void)
     if (own && *own)
         g_ptr_array_add(roots, g_strdup(own));
     if (runs_from_build())
-        g_ptr_array_add(roots, g_strdup(ORR_SRCDIR));
+        g_ptr_array_add(roots, g_canonicalize_filename(ORR_SRCDIR, NULL));
     g_ptr_array_add(roots, g_strdup(ORR_PKGDATADIR));
     g_ptr_array_add(roots, NULL);
     return (char **)g_ptr_array_free(roots, FALSE);

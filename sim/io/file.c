@@ -133,7 +133,8 @@ static bool open_target(OrrOut *out, const char *path, GError **error)
         return orr_fail_env(error, "%s: cannot write: it is a folder", path);
     if (exists && access(path, W_OK) != 0)
         return orr_fail_env(error, "%s: cannot write: %s", path, g_strerror(errno));
-    if (exists && !S_ISREG(st.st_mode)) {
+    /* /dev/stdout may be a regular file that the shell has open: it must stay that file */
+    if (exists && (!S_ISREG(st.st_mode) || g_str_has_prefix(path, "/dev/"))) {
         out->path = g_strdup(path);
         out->fd = open(path, O_WRONLY | O_CLOEXEC);
         out->owns_fd = true;

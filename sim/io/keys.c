@@ -16,6 +16,7 @@ static void group_free(gpointer data)
 {
     KeyGroup *g = data;
     g_free(g->name);
+    g_free(g->origin);
     g_free(g);
 }
 
@@ -128,8 +129,7 @@ KeyEntry *orr_keys__add(OrrKeys *keys, const char *group, const char *key, const
                         guint line)
 {
     KeyGroup *g = orr_keys__group(keys, group);
-    if (!g)
-        g = orr_keys__add_group(keys, group, 0);
+    g_assert(g != NULL);
     KeyEntry *e = g_new0(KeyEntry, 1);
     e->group = g->name;
     e->key = g_strdup(key);
@@ -144,6 +144,8 @@ void orr_keys_override(OrrKeys *keys, const char *group, const char *key, const 
                        const char *origin)
 {
     KeyEntry *e = orr_keys__entry(keys, group, key);
+    if (!orr_keys__group(keys, group))
+        orr_keys__add_group(keys, group, 0)->origin = g_strdup(origin);
     if (!e)
         e = orr_keys__add(keys, group, key, value, 0);
     g_free(e->value);
@@ -228,8 +230,8 @@ static void note_unknown_groups(OrrKeys *keys)
         if (g->is_known)
             continue;
         g_autofree char *hint = orr_words_hint(g->name, (const char *const *)known->pdata);
-        g_autofree char *line = g->line ? g_strdup_printf(":%u", g->line) : g_strdup("");
-        orr_keys__flaw(keys, g->line, g_strdup_printf("%s%s: [%s]: unknown group; %s", keys->name,
+        g_autofree char *line = g->line ? g_strdup_printf("%u", g->line) : g_strdup(g->origin);
+        orr_keys__flaw(keys, g->line, g_strdup_printf("%s:%s: [%s]: unknown group; %s", keys->name,
                                                       line, g->name, hint));
     }
 }

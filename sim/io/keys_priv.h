@@ -7,11 +7,12 @@
 typedef struct {
     char *name;
     guint line;
+    char *origin;  /* of an override that made it; line is 0 */
     bool is_known; /* somebody asked for a key of it */
 } KeyGroup;
 
 typedef struct {
-    const char *group; /* name, owned by the set of groups or interned below */
+    const char *group; /* owned by its KeyGroup */
     char *key, *value;
     guint line;
     char *origin; /* of an override, else NULL */
@@ -39,6 +40,7 @@ struct OrrKeys {
 void orr_keys__flaw(OrrKeys *keys, guint line, char *take_text);
 KeyGroup *orr_keys__group(const OrrKeys *keys, const char *group);
 KeyEntry *orr_keys__entry(const OrrKeys *keys, const char *group, const char *key);
+/* The group must be there. */
 KeyEntry *orr_keys__add(OrrKeys *keys, const char *group, const char *key, const char *value,
                         guint line);
 KeyGroup *orr_keys__add_group(OrrKeys *keys, const char *group, guint line);
