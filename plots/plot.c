@@ -91,9 +91,14 @@ static bool run_gnuplot(const char *gnuplot, const char *name, const char *folde
     return orr_fail_env(error, "gnuplot failed on %s/%s:\n%s", folder, script, g_strchomp(words));
 }
 
+bool orr_plot_script(const OrrPlot *plot, const char *folder, GError **error)
+{
+    return copy_script(plot->name, folder, error) && copy_script("style", folder, error);
+}
+
 bool orr_plot_draw(const OrrPlot *plot, const char *folder, GError **error)
 {
-    if (!copy_script(plot->name, folder, error) || !copy_script("style", folder, error))
+    if (!orr_plot_script(plot, folder, error))
         return false;
     g_autofree char *gnuplot = g_find_program_in_path("gnuplot");
     if (!gnuplot)

@@ -21,6 +21,8 @@ typedef struct {
 /* Writes @folder/names.gp. */
 bool orr_plot_names(const char *folder, const OrrPlotName *names, guint n, GError **error);
 
+/* Copies the script of @plot and the style to @folder. */
+bool orr_plot_script(const OrrPlot *plot, const char *folder, GError **error);
 /**
  * orr_plot_draw: copies the script of @plot and the style to @folder, where NAME.csv and names.gp are,
  * and draws NAME.png and NAME.svg there, each whole or not at all.

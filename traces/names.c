@@ -48,12 +48,15 @@ static void collective(const OrrColl *coll, OrrAlgo algo, char name[ORR_TRACE_NA
                    function, nccl_dtypes[coll->dtype], algo == ORR_ALGO_TREE ? "TREE" : "RING");
 }
 
+/* "gemm qkv wgrad"; the kind is left out where the label says it ("norm1 dgrad"). */
 static void kernel(const OrrKernel *k, char name[ORR_TRACE_NAME_MAX])
 {
-    g_snprintf(name, ORR_TRACE_NAME_MAX, "%s%s%s%s%s", orr_kernel_kind_name((OrrKernelKind)k->kind),
-               *k->label ? " " : "", k->label, k->pass == ORR_PASS_FORWARD ? "" : " ",
-               k->pass == ORR_PASS_FORWARD ? ""
-                                           : orr_kernel_pass_name((OrrKernelPass)k->pass));
+    const char *kind = orr_kernel_kind_name((OrrKernelKind)k->kind);
+    bool is_said = g_str_has_prefix(k->label, kind);
+    const char *pass = k->pass == ORR_PASS_FORWARD
+                           ? "" : orr_kernel_pass_name((OrrKernelPass)k->pass);
+    g_snprintf(name, ORR_TRACE_NAME_MAX, "%s%s%s%s%s", is_said ? "" : kind,
+               !is_said && *k->label ? " " : "", k->label, *pass ? " " : "", pass);
 }
 
 void orr_trace__name(const OrrTraceContext *c, const OrrSpan *span, OrrAlgo algo,

@@ -308,3 +308,34 @@ uint32_t orr_step_group(const OrrStepRun *run, OrrGroup kind, uint32_t group,
     *members = g->members + g->first_member[group];
     return g->first_member[group + 1] - g->first_member[group];
 }
+
+uint32_t orr_step_peer(const OrrStepRun *run, uint32_t rank, OrrGroup kind, uint32_t position)
+{
+    const OrrBoundGroup *g = &run->bound->groups[kind];
+    return g->members[g->first_member[g->group_of[rank]] + position];
+}
+
+void orr_step_plan(const OrrStepRun *run, uint32_t rank, uint32_t coll, OrrAlgo *algo,
+                   OrrProto *proto)
+{
+    const OrrBoundGroup *g = &run->bound->groups[run->program->colls[coll].group];
+    const OrrPlan *plan =
+        &g->plans[(size_t)g->class_of[g->group_of[rank]] * run->program->n_colls + coll];
+    *algo = (OrrAlgo)plan->algo;
+    *proto = (OrrProto)plan->proto;
+}
+
+const OrrLayout *orr_step_layout(const OrrStepRun *run)
+{
+    return &run->job->layout;
+}
+
+const OrrNode *orr_step_node(const OrrStepRun *run)
+{
+    return orr_cluster_spec(run->cluster)->node;
+}
+
+double orr_step_peak_flops_per_s(const OrrStepRun *run)
+{
+    return run->gpu->peak_flops_per_s[run->job->precision.compute];
+}

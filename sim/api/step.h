@@ -2,6 +2,7 @@
 #ifndef ORR_API_STEP_H
 #define ORR_API_STEP_H
 
+#include "sim/cluster/cluster.h"
 #include "sim/core/probe.h"
 #include "sim/program/program.h"
 #include "sim/result/record.h"
@@ -35,5 +36,13 @@ uint32_t orr_step_n_ranks(const OrrStepRun *run);
 uint32_t orr_step_role_of_rank(const OrrStepRun *run, uint32_t rank);
 /* Size, members of the group instance of a span, its position of @rank; members borrowed. */
 uint32_t orr_step_group(const OrrStepRun *run, OrrGroup kind, uint32_t group, const uint32_t **members);
+/* The rank at @position of the group of that kind that @rank is in. */
+uint32_t orr_step_peer(const OrrStepRun *run, uint32_t rank, OrrGroup kind, uint32_t position);
+/* How collective @coll of the program runs in the group of @rank. */
+void orr_step_plan(const OrrStepRun *run, uint32_t rank, uint32_t coll, OrrAlgo *algo,
+                   OrrProto *proto);
+const OrrLayout *orr_step_layout(const OrrStepRun *run);
+const OrrNode *orr_step_node(const OrrStepRun *run); /* with its GPU */
+double orr_step_peak_flops_per_s(const OrrStepRun *run); /* dense, of one GPU, in the job's dtype */
 
 #endif

@@ -2,6 +2,7 @@
 #include "sim/cli/commands.h"
 
 #include "sim/base/words.h"
+#include "sim/cli/run.h"
 #include "sim/cli/show.h"
 
 #include <string.h>
@@ -19,9 +20,10 @@ static const struct {
     {"job", 2, orr_cli_show_job},
     {"collective", 64, orr_cli_show_collective},
     {"schedule", 2, orr_cli_show_schedule},
+    {"program", 2, orr_cli_show_program},
 };
 static const char *const kinds[] = {"cluster", "node", "gpu", "model", "framework", "job",
-                                    "collective", "schedule", NULL};
+                                    "collective", "schedule", "program", NULL};
 _Static_assert(G_N_ELEMENTS(kinds) == G_N_ELEMENTS(tables) + 1, "kinds are the names of tables");
 
 static const OrrOption options[] = {
@@ -35,6 +37,7 @@ static const OrrOption options[] = {
     {"stages", 0, "P", false, "schedule: pipeline stages (4)"},
     {"micro-batches", 0, "M", false, "schedule: micro-batches a step (8)"},
     {"chunks", 0, "V", false, "schedule: model chunks a stage (1)"},
+    ORR_RUN_OPTIONS,
     {"json", 0, NULL, false, "collective: JSON instead of text"},
     {"csv", 0, NULL, false, "collective: CSV instead of text"},
     ORR_OPTION_OUTPUT,
@@ -71,6 +74,7 @@ const OrrCommand orr_cmd_show = {
         "schedule NAME: the order of a pipeline drawn in text, its bubble and what it holds.\n\n"
         "model NAME: parameters, and FLOPs a token by every formula; with a measured rate the MFU "
         "that each formula makes of it.\n\n"
+        "program JOB: what the job is lowered to, role by role; --set and the like apply.\n\n"
         "  orrery show cluster meta-24k-roce:16384 --svg cluster.svg\n"
         "  orrery show cluster 'fat_tree:256 node:8 gpu:h100'\n"
         "  orrery show collective all_reduce 1MiB..1GiB --cluster h100-ib --gpus 64\n"
