@@ -47,12 +47,16 @@ static uint32_t read_gpus(JobReader *r, const char *cluster)
     return (uint32_t)n;
 }
 
-/* The model is read later; here its name still has a line to point at. */
+/* The model is read later; here its name still has a line to point at. Of a path the later message
+ * says enough. */
 static void check_model(JobReader *r)
 {
+    const char *ref = r->job->model_ref;
+    if (*ref == '\0' || strchr(ref, '/') != NULL || g_str_has_suffix(ref, ".ini"))
+        return;
     g_autoptr(GError) error = NULL;
-    g_autofree char *path = orr_workloads__path("models", r->job->model_ref, &error);
-    if (path == NULL && *r->job->model_ref != '\0')
+    g_autofree char *path = orr_workloads__path("models", ref, &error);
+    if (path == NULL)
         orr_keys_complain(r->keys, "job", "model", "%s", error->message);
 }
 
