@@ -22,25 +22,43 @@ static OrrOwner wait_owner(const OrrExec *x, const OrrEnded *e)
                                                                   : ORR_OWN_STRAGGLER;
 }
 
-/* Charges [free, now] to the communication that ended now on stream @q. */
-static void charge_comm(OrrExec *x, uint32_t r, uint32_t q, int64_t free_ns)
+/* Charges what of [from, to] lies within the wait and the transfer of @e, which ended at @end_ns.
+ * Returns what is left: the time before its launch. */
+static int64_t charge_span(OrrExec *x, uint32_t r, const OrrEnded *e, int64_t end_ns, int64_t from,
+                           int64_t to)
 {
     OrrRank *rank = &x->ranks[r];
-    const OrrEnded *e = &rank->lane[q].ended;
     OrrItem item = {.type = e->type, .what = e->what};
     bool takes_sms;
     uint32_t purpose = orr_exec__purpose(x, &item, &takes_sms);
-    int64_t wait = overlap(free_ns, x->now_ns, e->start_ns, e->arrived_ns);
-    int64_t transfer = overlap(free_ns, x->now_ns, e->arrived_ns, x->now_ns);
-    int64_t before = x->now_ns - free_ns - wait - transfer;
+    int64_t wait = overlap(from, to, e->start_ns, e->arrived_ns);
+    int64_t transfer = overlap(from, to, e->arrived_ns, end_ns);
     rank->owner_ns[wait_owner(x, e)] += wait;
     rank->owner_ns[ORR_OWN_EXPOSED_FIRST + purpose] += transfer;
-    rank->owner_ns[e->is_issue_bound ? ORR_OWN_HOST : (int)ORR_OWN_EXPOSED_FIRST + (int)purpose] +=
-        before;
     uint32_t n = x->bound->program->n_colls + x->bound->program->n_p2ps;
     OrrCommSum *sum =
         &x->sums[(e->step % ORR_WINDOWS) * n + orr_exec__sum_index(x, e->type, e->what)];
     sum->exposed_ns += (double)(wait + transfer) * x->bound->weight[r];
+    return to - from - wait - transfer;
+}
+
+/* Charges [free, now] to the communication that ended now on stream @q; the time before its launch
+ * to the communication that it had waited for itself (a receive before a gather, say), then to the
+ * host if that was late, else to whatever kept its stream busy: its own kind. */
+static void charge_comm(OrrExec *x, uint32_t r, uint32_t q, int64_t free_ns)
+{
+    OrrRank *rank = &x->ranks[r];
+    const OrrLane *l = &rank->lane[q];
+    const OrrEnded *e = &l->ended;
+    int64_t before = charge_span(x, r, e, x->now_ns, free_ns, x->now_ns);
+    if (before > 0 && l->ended_blocker.is_set)
+        before = charge_span(x, r, &l->ended_blocker, l->ended_blocker_end_ns, free_ns,
+                             free_ns + before);
+    OrrItem item = {.type = e->type, .what = e->what};
+    bool takes_sms;
+    uint32_t purpose = orr_exec__purpose(x, &item, &takes_sms);
+    rank->owner_ns[e->is_issue_bound ? ORR_OWN_HOST : (int)ORR_OWN_EXPOSED_FIRST + (int)purpose] +=
+        before;
 }
 
 /* The compute stream was idle from its last end to @start_ns; the head that starts then knows (in

@@ -23,7 +23,7 @@ typedef enum { ORR_PRED_PREVIOUS, ORR_PRED_WAIT, ORR_PRED_HOST, ORR_PRED_HOST_SY
 typedef struct {
     int64_t start_ns, arrived_ns;
     uint32_t what, step;
-    uint8_t type, is_issue_bound;
+    uint8_t type, is_issue_bound, is_set;
 } OrrEnded;
 
 /* One stream of one rank. */
@@ -42,6 +42,9 @@ typedef struct {
     int64_t arrived_ns;      /* its last arrival */
     int64_t latency_ns;      /* of its transfer, part of the time from arrival to end */
     OrrEnded ended;
+    OrrEnded blocker;        /* communication that the current item waited for, if it did */
+    OrrEnded ended_blocker;  /* the same of the last item that has ended */
+    int64_t blocker_end_ns, ended_blocker_end_ns;
 } OrrLane;
 
 /* Where the current block of the compute stream is: in kernel `kernel`, begun at `begun_ns`, with

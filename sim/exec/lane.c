@@ -97,6 +97,7 @@ static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *
     l->pred = ORR_PRED_PREVIOUS;
     l->pred_stream = s;
     l->pred_index = l->completed - 1;
+    l->blocker.is_set = 0;
     if (l->completed > 0 && l->free_ns == x->now_ns)
         return;
     for (uint32_t q = 0; q < ORR_N_STREAMS; q++) {
@@ -107,6 +108,9 @@ static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *
         l->pred = ORR_PRED_WAIT;
         l->pred_stream = q;
         l->pred_index = o->completed - 1;
+        l->blocker = o->ended;
+        l->blocker.is_set = o->ended.type != ORR_ITEM_BLOCK;
+        l->blocker_end_ns = o->free_ns;
         return;
     }
     if (rank->lane[ORR_STREAM_HOST].completed > 0 && rank->sync_ns == x->now_ns) {
@@ -244,7 +248,9 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s)
     if (x->log)
         orr_exec__log(x, r, s, item);
     l->ended = (OrrEnded){l->start_ns, l->arrived_ns, item->what, l->step, item->type,
-                          l->is_issue_bound};
+                          l->is_issue_bound, 1};
+    l->ended_blocker = l->blocker;
+    l->ended_blocker_end_ns = l->blocker_end_ns;
     l->free_ns = x->now_ns;
     l->completed++;
     l->state = ORR_LANE_BLOCKED;

@@ -88,6 +88,7 @@ static GArray *classify(Binder *k, OrrBoundGroup *g)
         for (uint32_t m = 0; m < g->size; m++)
             gpus[m] = gpu_of(k->in, g->members[(gsize)i * g->size + m]);
         orr_comm_place_from_cluster(k->in->cluster, gpus, g->size, &place);
+        place.fabric_bytes_per_s = 0; /* sharing above the leaf is the fluid's business */
         uint32_t c = 0;
         while (c < places->len &&
                memcmp(&g_array_index(places, OrrCommPlace, c), &place, sizeof place) != 0)
@@ -256,6 +257,7 @@ static void bind_pairs(Binder *k, OrrGroup kind, OrrBoundGroup *g)
         PairPlace place;
         memset(&place, 0, sizeof place);
         orr_comm_place_from_cluster(k->in->cluster, gpus, 2, &place.place);
+        place.place.fabric_bytes_per_s = 0; /* as above */
         place.is_inside = orr_cluster_is_inside(k->in->cluster, gpus[0], gpus[1]);
         memcpy(&g->pair_rank[2 * (gsize)i], ranks, sizeof ranks);
         g->pair_class[i] = pair_class(classes, &place);
