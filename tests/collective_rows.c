@@ -238,6 +238,71 @@ bool coll_rows_vtrain(const char *shared, GArray *rows)
     return true;
 }
 
+/* The logs whose machine is known; what they say not stands in the shared README. */
+static const struct {
+    const char *file, *gpu;
+    OrrCollective kind;
+    uint32_t version, n_ranks, domains;
+    double nic_bytes_per_s, nics_per_domain, latency_ns;
+    OrrNet net;
+} logs[] = {
+    {"aws-1.log", "A100", ORR_ALL_REDUCE, 0, 16, 2, 12.5e9, 4, 10000, ORR_NET_EFA},
+    {"aws-3.log", "H100", ORR_ALL_REDUCE, 0, 16, 2, 50e9, 8, 10000, ORR_NET_EFA},
+    {"oci-1.log", "H100", ORR_ALL_REDUCE, 22304, 16, 2, 50e9, 8, 3000, ORR_NET_ROCE},
+    {"h100-8gpu-sweep-1.log", "H100", ORR_ALL_REDUCE, 0, 8, 1, 0, 0, 0, ORR_NET_NONE},
+    {"issue-tree-2node-4nic.log", "H100", ORR_ALL_REDUCE, 0, 2, 2, 50e9, 1, 2500, ORR_NET_IB},
+    {"old-2.8-a100-allreduce.log", "A100", ORR_ALL_REDUCE, 20800, 8, 1, 0, 0, 0, ORR_NET_NONE},
+    {"old-2.8-a100-allgather.log", "A100", ORR_ALL_GATHER, 20800, 8, 1, 0, 0, 0, ORR_NET_NONE},
+    {"old-2.8-a100-reducescatter.log", "A100", ORR_REDUCE_SCATTER, 20800, 8, 1, 0, 0, 0,
+     ORR_NET_NONE},
+    {"old-2.8-a100-broadcast.log", "A100", ORR_BROADCAST, 20800, 8, 1, 0, 0, 0, ORR_NET_NONE}};
+
+/* One line of nccl-tests: size, count, type, [redop], [root], time, ...; false for others. */
+static bool parse_line(char *line, CollRow *row)
+{
+    char *text = strchr(line, ':');
+    char *colon = strrchr(line, ':');
+    g_auto(GStrv) words = g_regex_split_simple("\\s+", g_strstrip(text ? colon + 1 : line), 0, 0);
+    guint n = g_strv_length(words);
+    if (n < 6 || !g_ascii_isdigit(words[0][0]) || g_ascii_strtoll(words[0], NULL, 10) <= 0)
+        return false;
+    for (guint i = 3; i < n; i++)
+        if (strchr(words[i], '.')) { /* the first figure with a point, or long times: before it */
+            bool is_rate = i > 3 && g_ascii_isdigit(words[i - 1][0]) && strlen(words[i - 1]) > 3;
+            row->us = g_ascii_strtod(words[is_rate ? i - 1 : i], NULL);
+            break;
+        }
+    row->bytes = g_ascii_strtoll(words[0], NULL, 10);
+    return row->us > 0;
+}
+
+bool coll_rows_logs(const char *shared, GArray *rows)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(logs); i++) {
+        g_autofree char *text = NULL;
+        g_autofree char *name = g_strdup_printf("files/nccl-tests-logs/%s", logs[i].file);
+        g_auto(GStrv) lines = read_lines(shared, name, &text);
+        if (!lines)
+            return false;
+        for (char **l = lines; *l; l++) {
+            CollRow row = {.algo = ORR_N_ALGOS, .dtype = ORR_FP32, .kind = logs[i].kind,
+                           .version = logs[i].version};
+            if (!parse_line(*l, &row) || !node_place(logs[i].gpu, logs[i].n_ranks, &row.place))
+                continue;
+            g_strlcpy(row.system, logs[i].file, sizeof(row.system));
+            row.place.n_domains = row.place.n_nodes = logs[i].domains;
+            row.place.min_per_domain = row.place.max_per_domain = row.place.max_per_node =
+                logs[i].n_ranks / logs[i].domains;
+            row.place.net = logs[i].net;
+            row.place.nic_bytes_per_s = logs[i].nic_bytes_per_s;
+            row.place.nics_per_domain = logs[i].nics_per_domain;
+            row.place.net_latency_ns = logs[i].latency_ns;
+            g_array_append_val(rows, row);
+        }
+    }
+    return true;
+}
+
 char *coll_rows_shared(void)
 {
     const char *env = g_getenv("ORRERY_SHARED");

@@ -21,6 +21,7 @@ typedef struct {
 bool coll_rows_one_node(const char *shared, GArray *rows);  /* kernels/nccl_one_node.csv */
 bool coll_rows_published(const char *shared, GArray *rows); /* published/H_collectives.csv */
 bool coll_rows_vtrain(const char *shared, GArray *rows);    /* published/raw, A100 and V100 nodes */
+bool coll_rows_logs(const char *shared, GArray *rows);      /* files/nccl-tests-logs */
 /* ORRERY_SHARED, else shared beside the checkout. g_free. */
 char *coll_rows_shared(void);
 /* Model's microseconds for a row under @constants (NULL: shipped). */

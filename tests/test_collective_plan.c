@@ -32,7 +32,7 @@ static OrrCollConstants ideal(void)
     }
     for (int n = 0; n < ORR_N_NETS; n++)
         k.net[n] = (OrrCollNet){.eff_frac = 1};
-    k.tree_eff_frac = k.sharp_eff_frac = k.send_eff_frac = 1;
+    k.tree_eff_frac = k.sharp_eff_frac = k.send_eff_frac = k.lone_eff_frac = 1;
     return k;
 }
 

@@ -13,13 +13,15 @@ static const char *refusal(const OrrCollCase *c, const OrrAlgorithm *a)
 }
 
 /* LL128 needs NVLink inside the node and 128-byte stores that stay whole on their way to the NIC:
- * NCCL leaves it off over PCIe alone, and sockets and TCPXO copy through buffers. */
+ * NCCL leaves it off over PCIe alone; sockets and TCPXO copy through buffers; EFA takes it from
+ * p5 on (aws-ofi-nccl). */
 static bool proto_works(const OrrCollCase *c, OrrProto proto)
 {
     OrrNet net = orr_collective__net(c);
     if (proto != ORR_PROTO_LL128)
         return true;
-    if (c->place->n_domains > 1 && (net == ORR_NET_ETHERNET || net == ORR_NET_TCPXO))
+    bool is_old_efa = net == ORR_NET_EFA && c->place->arch < ORR_ARCH_HOPPER;
+    if (c->place->n_domains > 1 && (net == ORR_NET_ETHERNET || net == ORR_NET_TCPXO || is_old_efa))
         return false;
     return !orr_collective__is_pcie(c) || c->place->max_per_domain == 1;
 }

@@ -36,7 +36,7 @@ static const OrrCollConstants shipped = {
                                        {12396, 2626, 0.8148, 0.197, 4200}},
                               .copy_bytes_per_s = 644e9,
                               .nvls = {19630, 300, 0.6905, 3.627, 2190000},
-                              .nvls_tree_frac = {0.87, 0.87}, /* H0668: 237 GB/s on two nodes */
+                              .nvls_tree_frac = {0.91, 0.91}, /* 252 GB/s on two nodes, OCI's log */
                               .nvls_channels = 8,
                               .pairs_ll = {5086, 1124, 0.9485, 0.571, 9300},
                               .pairs = {6491, 2213, 0.7350, 2.582, 5440000},
@@ -69,18 +69,22 @@ static const OrrCollConstants shipped = {
                                        .n_channels = 24,
                                        .n_pair_channels = 32}},
     .net = {[ORR_NET_NONE] = {.eff_frac = 1},
-            /* Hops of NCCL, src/graph/tuning.cc (2.7 to 5, 4 to 8.5, 14 us) less the wire; rate by
-             * H0065 to H0074 (386 of 400 GB/s); messages by H0617 (alltoall on 64 H800); LL by
-             * H0143 to H0150 (21 GB/s of size, 39 on a node's ring), as in llMaxBws of tuning.cc. */
-            [ORR_NET_IB] = {{3000, 5000, 12000}, 4000, 3000, 0.975, 39e9},
-            [ORR_NET_ROCE] = {{3500, 5500, 13000}, 4000, 3000, 0.955, 39e9}, /* IB less headers */
-            [ORR_NET_ETHERNET] = {{25000, 25000, 40000}, 20000, 8000, 0.93, 39e9},
-            [ORR_NET_EFA] = {{10000, 12000, 20000}, 6000, 3000, 0.93, 39e9},   /* H0668, H0669 */
-            [ORR_NET_TCPXO] = {{35000, 40000, 400000}, 10000, 8000, 0.925, 39e9}}, /* H0109 to H0170 */
+            /* Hops of NCCL, src/graph/tuning.cc (2.7 to 5, 4 to 8.5, 14, trees 14 to 21 us) less the
+             * wire; rate by H0065 to H0074 (386 of 400 GB/s); messages by H0617 (alltoall on 64
+             * H800); LL by H0143 to H0150 (21 GB/s of size, 39 on a node's ring), as in llMaxBws of
+             * tuning.cc. */
+            [ORR_NET_IB] = {{3000, 5000, 12000}, 16000, 4000, 3000, 0.975, 39e9},
+            [ORR_NET_ROCE] = {{3500, 5500, 13000}, 17000, 4000, 3000, 0.955, 39e9}, /* IB, headers */
+            [ORR_NET_ETHERNET] = {{25000, 25000, 40000}, 60000, 20000, 8000, 0.93, 39e9},
+            /* nccl-tests log of two p4d (161 us for 8 B, 42 of 50 GB/s), H0668 and H0669. */
+            [ORR_NET_EFA] = {{50000, 55000, 55000}, 200000, 6000, 3000, 0.88, 39e9},
+            /* H0109 to H0170; all-gather of dstack's a3-megagpu example (167 us for 8 MiB). */
+            [ORR_NET_TCPXO] = {{35000, 40000, 50000}, 400000, 10000, 8000, 0.925, 39e9}},
     .pcie = {{8000, 1500, 0.40, 0.3, 4096}, {10000, 3000, 0.7, 0.1, 500e3}, {15000, 6000, 0.80, 0.3, 500e3}},
     .socket_bytes_per_s = 1.2e9, /* one TCP stream, about 10 Gb/s a core; cloud providers' guides */
     .tree_eff_frac = 0.85,       /* tuning.cc: factor of trees against rings since Hopper */
     .send_eff_frac = 0.86,       /* "8x A100 NVLink sendrecv": 195 of 300 GB/s */
+    .lone_eff_frac = 0.965,      /* NVIDIA/nccl-tests issue 290: 46 to 48 GB/s a NDR NIC */
     .sharp_eff_frac = 0.5,       /* H0065 to H0074: a SHARP job at 195 of 400 GB/s */
 };
 

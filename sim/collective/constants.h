@@ -30,6 +30,7 @@ typedef struct {
 
 typedef struct {
     double step_ns[ORR_N_PROTOS]; /* one hop over the network, above its one-way latency */
+    double tree_step_ns;          /* the same up or down a tree, Simple: a chunk, not a slice */
     double launch_ns;             /* added once where a collective leaves the domain */
     double message_ns;            /* of each further message that a rank sends to another domain */
     double eff_frac;              /* of the nominal rate of the NIC */
@@ -43,6 +44,7 @@ typedef struct OrrCollConstants {
     double socket_bytes_per_s; /* one TCP stream */
     double tree_eff_frac;      /* of the link, tree against ring: both directions at work */
     double send_eff_frac;      /* of the rate of pairs, one send to one peer inside a domain */
+    double lone_eff_frac;      /* of the NIC, where a domain has one member only */
     double sharp_eff_frac;     /* of the NICs, where the fabric's switches reduce */
 } OrrCollConstants;
 

@@ -112,10 +112,13 @@ void orr_collective__price(const OrrCollCase *c, OrrProto proto, const OrrCollWo
     double flow_ns = intra_ns;
     if (work->nic_per_nic > 0) {
         const OrrCollNet *net = &c->constants->net[orr_collective__net(c)];
-        latency_ns += net->launch_ns + work->inter_steps * (net->step_ns[proto] + p->net_latency_ns) +
+        bool is_chunk = work->is_tree && proto == ORR_PROTO_SIMPLE;
+        double step_ns = is_chunk ? net->tree_step_ns : net->step_ns[proto];
+        latency_ns += net->launch_ns + work->inter_steps * (step_ns + p->net_latency_ns) +
                       fmax(0, work->messages - 1) * net->message_ns;
         double nic_bytes_per_s = orr_collective__nic_bytes_per_s(c) * net->eff_frac *
-                                 (work->nic_eff_frac > 0 ? work->nic_eff_frac : 1);
+                                 (work->nic_eff_frac > 0 ? work->nic_eff_frac : 1) *
+                                 (p->max_per_domain == 1 ? c->constants->lone_eff_frac : 1);
         double payload_bytes_per_s = nic_bytes_per_s * payload_frac(proto);
         if (proto == ORR_PROTO_LL && net->ll_bytes_per_s > 0)
             payload_bytes_per_s = fmin(payload_bytes_per_s,

@@ -15,6 +15,7 @@ typedef struct {
     double extra_per_rank;   /* loss of the link, as bytes */
     double nic_per_nic;      /* out of the busiest NIC */
     double nic_eff_frac;     /* further loss there; 0: none */
+    bool is_tree;            /* between domains */
     double fill_bytes;       /* of the message that a hop between domains must gather first */
     double messages;         /* that a rank posts to other domains, one after another */
     uint32_t n_channels;

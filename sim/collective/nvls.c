@@ -73,6 +73,7 @@ static void cost_tree(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
     OrrCollWork work = {.law = &arch->nvls,
                         .intra_steps = p->max_per_domain,
                         .inter_steps = 2 * orr_collective__log2(p->n_domains),
+                        .is_tree = true,
                         .nvlink_per_rank = moved,
                         .extra_per_rank = moved * (1 / arch->nvls_tree_frac[p->n_domains > 2] - 1),
                         .nic_per_nic = orr_collective__tree_nic_volume(p->n_domains) /

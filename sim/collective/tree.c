@@ -25,6 +25,7 @@ static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
         .law = orr_collective__ring_law(c, proto),
         .intra_steps = 2 * (ppn - 1),
         .inter_steps = 2 * orr_collective__log2(p->n_domains),
+        .is_tree = true,
         .nvlink_per_rank = chain,
         .extra_per_rank = chain * (1 / c->constants->tree_eff_frac - 1),
         .nic_per_nic = orr_collective__tree_nic_volume(p->n_domains) / orr_collective__nics(c),

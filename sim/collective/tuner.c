@@ -103,9 +103,12 @@ static const double tree_correction[ORR_N_PROTOS][23] = {
     [ORR_PROTO_SIMPLE] = {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8,
                           .7, .7, .8, .9, .9}};
 
-/* What a network's own tuner plugin adds to a hop, LL, LL128 and Simple. TCPXO: Google's plugin
- * stays with LL up to 8 MiB on two nodes (published a3-megagpu log, H0109 to H0170). */
-static const double plugin_hop_us[ORR_N_NETS][ORR_N_PROTOS] = {[ORR_NET_TCPXO] = {35, 40, 400}};
+/* What a network's own tuner plugin adds to a hop, LL, LL128 and Simple; Simple all-reduce again,
+ * by trees: the plugins stay with LL up to 8 or 16 MiB on two nodes (published a3-megagpu log, H0109
+ * to H0170, and a log of two p4d), while gathers leave it early (dstack's a3-megagpu example). */
+static const double plugin_hop_us[ORR_N_NETS][ORR_N_PROTOS + 1] = {[ORR_NET_EFA] = {50, 55, 55, 200},
+                                                                   [ORR_NET_TCPXO] = {35, 40, 50,
+                                                                                      400}};
 
 static const Table *table_of(const OrrCollCase *c)
 {
@@ -252,8 +255,9 @@ static double latency(const OrrCollCase *c, const Table *t, OrrAlgo algo, OrrPro
     const double(*hop)[ORR_N_PROTOS] = t->hop_us[orr_collective__is_pcie(c) ? PCI : NVLINK];
     double base = t->base_us[algo][proto], intra = hop[algo][proto];
     /* With one rank a node nothing hides the network: the tree's hop is taken. */
+    bool is_tuned = proto == ORR_PROTO_SIMPLE && c->kind == ORR_ALL_REDUCE;
     double inter = t->hop_us[NET][local <= 1 ? ORR_ALGO_TREE : algo][proto] +
-                   plugin_hop_us[orr_collective__net(c)][proto];
+                   plugin_hop_us[orr_collective__net(c)][is_tuned ? ORR_N_PROTOS : proto];
     double levels = orr_collective__log2(p->n_domains);
     switch (algo) {
     case ORR_ALGO_RING: {
