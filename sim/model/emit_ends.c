@@ -104,17 +104,17 @@ static OrrCtx head_ctx(const OrrEmit *e, OrrBuilder *b, OrrPass pass) {
     return c;
 }
 
-/* Kernels of the loss on n logits: bytes of FP32 are 4. Separate: cast, maximum, subtraction,
- * exponential, sum, division; fused: cast, maximum, and one sweep that does the rest. */
-static void loss_forward(OrrCtx *c) {
+/* Bytes of FP32 are 4 in what follows.
+ *
+ * Over TP, kernels apart: cast, maximum, subtraction, exponential, sum, division; fused: cast,
+ * maximum, and one sweep that does the rest. */
+static void loss_forward_tp(OrrCtx *c, bool is_fused) {
     double n = (double)(c->tokens * c->vocab), e = c->size;
     double token = 4.0 * (double)c->tokens;
-    bool is_fused = c->f->fused_cross_entropy || c->f->compiled;
-    double narrow = n * e, extra = is_fused ? 0.0 : 4.0 * n;
     orr_emit__stream(c, ORR_K_CROSS_ENTROPY, ORR_PASS_FORWARD, "loss_max", n * (e + 4.0), n * 4.0,
                      2);
     orr_emit__hold(c, ORR_ITEM_LOGITS);
-    orr_emit__temp(c, extra);
+    orr_emit__temp(c, is_fused ? 0.0 : 4.0 * n);
     orr_emit__coll_blocking(c, ORR_ALL_REDUCE, token, "loss_max");
     if (is_fused) {
         orr_emit__stream(c, ORR_K_CROSS_ENTROPY, ORR_PASS_FORWARD, "loss", n * 4.0, n * 4.0, 2);
@@ -128,7 +128,41 @@ static void loss_forward(OrrCtx *c) {
     }
     orr_emit__stream(c, ORR_K_CROSS_ENTROPY, ORR_PASS_FORWARD, "loss_out",
                      is_fused ? token : n * 4.0, is_fused ? token : n * 4.0, 3);
-    orr_emit__untemp(c, narrow + extra);
+    orr_emit__untemp(c, n * e + (is_fused ? 0.0 : 4.0 * n));
+}
+
+/* On one rank. Fused (flash-attn, Apex, Liger, torch.compile): the narrow logits are read once,
+ * kept, and become their gradient in place. Else PyTorch's: a copy in FP32, log-softmax. */
+static void loss_forward_alone(OrrCtx *c, bool is_fused) {
+    double n = (double)(c->tokens * c->vocab), e = c->size;
+    if (is_fused)
+        orr_emit__stream(c, ORR_K_CROSS_ENTROPY, ORR_PASS_FORWARD, "loss", n * e, 0.0, 1);
+    else
+        orr_emit__stream(c, ORR_K_CROSS_ENTROPY, ORR_PASS_FORWARD, "loss", n * (e + 8.0), n * 8.0,
+                         4);
+    orr_emit__hold(c, ORR_ITEM_LOGITS);
+    orr_emit__temp(c, is_fused ? 0.0 : 4.0 * n);
+    orr_emit__untemp(c, n * e + (is_fused ? 0.0 : 4.0 * n));
+}
+
+static bool has_fused_loss(const OrrCtx *c) {
+    return c->f->fused_cross_entropy || c->f->compiled;
+}
+
+/* To the gradient of the narrow logits: softmax minus one-hot, times the loss' gradient, cast. On
+ * one rank PyTorch fills a dense gradient of the log-softmax first. */
+static void loss_backward(OrrCtx *c) {
+    double n = (double)(c->tokens * c->vocab), e = c->size;
+    bool is_fused = has_fused_loss(c);
+    double read = is_fused ? 4.0 : 8.0, written = e + (is_fused ? 0.0 : 4.0);
+    if (c->tp == 1) {
+        read = is_fused ? e : 12.0;
+        written = e + (is_fused ? 0.0 : 8.0);
+    }
+    orr_emit__stream(c, ORR_K_CROSS_ENTROPY, ORR_PASS_DGRAD, "loss", n * read, n * written,
+                     is_fused ? 2 : 5);
+    orr_emit__temp(c, n * e);
+    orr_emit__drop(c, ORR_ITEM_LOGITS);
 }
 
 void orr_emit_head_forward(const OrrEmit *e, OrrBuilder *b) {
@@ -139,24 +173,21 @@ void orr_emit_head_forward(const OrrEmit *e, OrrBuilder *b) {
     orr_emit__hold(&c, ORR_ITEM_FINAL_NORM_OUT);
     orr_emit__linear_forward(&c, &logits);
     orr_emit__temp(&c, logits.grad_bytes); /* the logits themselves */
-    loss_forward(&c);
+    if (c.tp > 1)
+        loss_forward_tp(&c, has_fused_loss(&c));
+    else
+        loss_forward_alone(&c, has_fused_loss(&c));
     g_assert(c.after == ORR_NONE);
 }
 
 void orr_emit_head_backward(const OrrEmit *e, OrrBuilder *b, OrrPass pass) {
     OrrCtx c = head_ctx(e, b, pass);
     OrrLinear logits = logits_linear(&c);
-    double n = (double)(c.tokens * c.vocab);
-    bool is_fused = c.f->fused_cross_entropy || c.f->compiled;
     if (pass == ORR_W) {
         orr_emit__linear_backward(&c, &logits);
         return;
     }
-    /* softmax minus one-hot, times the loss' gradient, to the activations' dtype */
-    orr_emit__stream(&c, ORR_K_CROSS_ENTROPY, ORR_PASS_DGRAD, "loss", n * (is_fused ? 4.0 : 8.0),
-                     n * (c.size + (is_fused ? 0.0 : 4.0)), is_fused ? 2 : 5);
-    orr_emit__temp(&c, logits.grad_bytes);
-    orr_emit__drop(&c, ORR_ITEM_LOGITS);
+    loss_backward(&c);
     orr_emit__linear_backward(&c, &logits);
     orr_emit__norm_backward(&c, "final_norm", here(&c), false);
     orr_emit__untemp(&c, (double)(c.tokens * c.hidden) * c.size);

@@ -31,6 +31,12 @@ static double norm_input_bytes(const OrrCtx *c, double elements) {
     return elements * (c->residual_size + (is_eager ? 4.0 + c->size : 0.0));
 }
 
+/* FP32 softmax (arXiv 2205.05198, section 4.3); a fused loss on one rank keeps the narrow logits. */
+static double logits_bytes(const OrrCtx *c) {
+    bool is_narrow = c->tp == 1 && (c->f->fused_cross_entropy || c->f->compiled);
+    return (double)(c->tokens * c->vocab) * (is_narrow ? c->size : 4.0);
+}
+
 static double item_bytes(const OrrCtx *c, OrrItem item) {
     double here = (double)(c->tokens_here * c->hidden), all = (double)c->tokens;
     bool has_mask = c->f->dropout > 0.0 && c->f->store_dropout_mask;
@@ -59,7 +65,7 @@ static double item_bytes(const OrrCtx *c, OrrItem item) {
     case ORR_ITEM_LSE: return core_bytes(c, item);
     case ORR_ITEM_FINAL_NORM_IN: return norm_input_bytes(c, here);
     case ORR_ITEM_FINAL_NORM_OUT: return here * c->size;
-    case ORR_ITEM_LOGITS: return 4.0 * all * (double)c->vocab; /* FP32 softmax, section 4.3 */
+    case ORR_ITEM_LOGITS: return logits_bytes(c);
     case ORR_ITEM_EMBEDDING_MASK: return has_mask ? here : 0.0;
     case ORR_ITEM_EMBEDDING_NORM_IN: return c->m->has_embedding_norm ? here * c->size : 0.0;
     case ORR_N_ITEMS: break;
