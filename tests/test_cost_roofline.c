@@ -90,6 +90,14 @@ static void test_cost_accumulating_result_costs_its_bytes(void **state) {
     accumulate.bytes_read += 4.0 * 8192 * 8192; /* FP32 gradient read and written, not 2 bytes */
     accumulate.bytes_written += 2.0 * 8192 * 8192;
     assert_true(orr_cost_kernel_ns(cost, &accumulate) > 2 * orr_cost_kernel_ns(cost, &plain));
+    /* where computation binds, the ends of the tiles take four times 120 steps of k, not 120 */
+    gpu.hbm_bytes_per_s = 1e18;
+    g_autoptr(OrrCost) compute = orr_cost_new(&gpu, NULL, true);
+    plain = accumulate = gemm(16384, 16384, 8192);
+    accumulate.bytes_read += 4.0 * 16384 * 16384;
+    accumulate.bytes_written += 2.0 * 16384 * 16384;
+    assert_near((double)orr_cost_kernel_ns(compute, &accumulate),
+                (double)orr_cost_kernel_ns(compute, &plain) * (8192 + 480) / (8192 + 120), 1e-3);
 }
 
 static void test_cost_launches_multiply_the_fixed_cost(void **state) {
