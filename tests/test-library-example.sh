@@ -11,6 +11,6 @@ san=$(sed -n 's/^SAN_CFLAGS = //p' Makefile) # a library with sanitizers wants t
 # shellcheck disable=SC2086
 ./libtool --quiet --tag=CC --mode=link ${CC:-cc} $san -o "$work/example" \
     "$work/example.o" ./liborrery.la
-"$work/example" >"$work/out"
+ORRERY_DATA=$top "$work/example" >"$work/out"
 grep -q ' ns a step on ' "$work/out"
 grep -q '"schema": "orrery.step/1"' "$work/out"
