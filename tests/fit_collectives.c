@@ -124,7 +124,7 @@ static void add_law(Fit *f, OrrCollLaw *law)
 }
 
 /* Residuals of @rows by (system, kind, gpus) and size class. */
-static void report(GArray *rows, const OrrCollConstants *k, bool detail)
+static void report(GArray *rows, const OrrCollConstants *k, const char *detail)
 {
     for (guint i = 0; i < rows->len;) {
         const CollRow *a = &g_array_index(rows, CollRow, i);
@@ -143,7 +143,7 @@ static void report(GArray *rows, const OrrCollConstants *k, bool detail)
             sum[big] += fabs(e);
             bias[big] += e;
             count[big]++;
-            if (detail && (b->dtype != ORR_INT8 || a->dtype == ORR_INT8))
+            if (detail && (b->dtype == ORR_INT8) == !strcmp(detail, "int8"))
                 g_string_append_printf(text, " %lld%c:%.1f/%+.0f%%%c%c",
                     b->bytes >= 1 << 20 ? (long long)b->bytes >> 20 : (long long)b->bytes >> 10,
                     b->bytes >= 1 << 20 ? 'M' : 'K', b->us, 100 * e,
@@ -184,8 +184,11 @@ static void fit_law(GArray *rows, OrrCollConstants *k, OrrArch arch, unsigned al
     ptrdiff_t at = (char *)law - (char *)k, at_copy = copy ? (char *)copy - (char *)k : 0;
     if (f.rows->len > 0) {
         add_law(&f, (OrrCollLaw *)(void *)((char *)&f.k + at));
-        if (copy)
+        if (copy) {
             add(&f, (double *)(void *)((char *)&f.k + at_copy));
+            if (copy != &k->arch[arch].pair_copy_bytes_per_s)
+                add(&f, &f.k.arch[arch].reduce_copy_frac);
+        }
         for (int round = 0; round < 6; round++) {
             for (int i = 0; i < f.n; i++)
                 x[i] = log(*f.at[i]);
@@ -193,6 +196,8 @@ static void fit_law(GArray *rows, OrrCollConstants *k, OrrArch arch, unsigned al
         }
         *k = f.k;
     }
+    if (copy && copy != &k->arch[arch].pair_copy_bytes_per_s)
+        printf("  reduce_copy_frac %.3f\n", k->arch[arch].reduce_copy_frac);
     printf("  %-8s {%.0f, %.0f, %.4f, %.3f, %.3g} copy %.4g rows %u error %.4f\n", name,
            law->launch_ns, law->step_ns, law->eff_frac, law->full_frac, law->full_bytes,
            copy ? *copy : 0, f.rows->len, v);
@@ -264,7 +269,7 @@ int main(int argc, char **argv)
             (!volta || g_str_has_prefix(row->system, "vtrain")))
             g_array_append_vals(all, row, 1);
     }
-    bool detail = argc > 2;
+    const char *detail = argc > 2 ? argv[2] : NULL;
     if (argc > 1 && !strcmp(argv[1], "fit"))
         for (int arch = ORR_ARCH_VOLTA; arch < ORR_N_ARCHS; arch++)
             fit_arch(all, &k, (OrrArch)arch);

@@ -73,7 +73,7 @@ static void test_published_systems_are_met_within_10_percent_above_1_mib(void **
         double big_frac, all_frac;
     } systems[] = {{"HGX H100 x8 nodes", 0.10, 0.20},     {"GB200 NVL72, 2 Racks", 0.10, 0.20},
                    {"GB200 NVL72, 20 Racks", 0.10, 0.20}, {"GCP a3-megagpu-8g x2", 0.10, 0.20},
-                   {"8x A100 SXM", 0.12, 0.24},           {"AWS p6-b200.48xlarge", 0.13, 0.22},
+                   {"8x A100 SXM", 0.11, 0.22},           {"AWS p6-b200.48xlarge", 0.13, 0.22},
                    {"2x A100", 0.10, 0.20},               {"3x A100", 0.10, 0.20},
                    {"7x A100", 0.10, 0.20},               {"8x A100", 0.10, 0.20},
                    {"3x V100", 0.10, 0.20},               {"4x V100", 0.10, 0.20},
@@ -94,7 +94,7 @@ static void test_full_tables_of_a100_and_v100_nodes_are_met(void **state)
     g_array_free(rows, TRUE);
 }
 
-/* No constant of an architecture was fitted to these; the AWS log set EFA's hop. */
+/* The fit does not see these; OCI's set one factor of NVLS trees, AWS's the hop of EFA. */
 static void test_logs_left_out_of_the_fit_are_met(void **state)
 {
     (void)state;

@@ -19,6 +19,7 @@ typedef struct {
 typedef struct {
     OrrCollLaw ring[ORR_N_PROTOS]; /* ring and tree inside a domain */
     double copy_bytes_per_s; /* a rank's own share, copied by the same few SMs */
+    double reduce_copy_frac; /* of that in an all-reduce, whose last hop of the sum writes it */
     OrrCollLaw nvls;     /* reduction and multicast in the switch */
     double nvls_tree_frac[2]; /* its rate where a tree leaves the domain: to one other, to more */
     uint32_t nvls_channels;

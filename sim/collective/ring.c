@@ -9,11 +9,13 @@ static double hops(OrrCollective kind, double n)
     return kind == ORR_ALL_REDUCE ? 2 * (n - 1) : n - 1;
 }
 
-/* A gather or scatter reads and writes the rank's own share; an all-reduce only writes it, in the
+/* A gather or scatter reads and writes the rank's own share; an all-reduce mostly writes it, in the
  * hop that ends the reduction. */
-static double own_copies(OrrCollective kind)
+static double own_copies(OrrCollective kind, const OrrCollArch *arch)
 {
-    return kind == ORR_ALL_GATHER || kind == ORR_REDUCE_SCATTER ? 1 : kind == ORR_ALL_REDUCE ? 0.5 : 0;
+    return kind == ORR_ALL_GATHER || kind == ORR_REDUCE_SCATTER ? 1
+           : kind == ORR_ALL_REDUCE                             ? arch->reduce_copy_frac
+                                                                : 0;
 }
 
 static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
@@ -28,7 +30,7 @@ static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
                         .intra_steps = steps - inter,
                         .inter_steps = inter,
                         .nvlink_per_rank = p->max_per_domain > 1 ? volume : 0,
-                        .copy_per_rank = own_copies(c->kind) / n,
+                        .copy_per_rank = own_copies(c->kind, arch) / n,
                         .copy_bytes_per_s = arch->copy_bytes_per_s,
                         .nic_per_nic = d > 1 ? volume / orr_collective__nics(c) : 0,
                         .n_channels = arch->n_channels};

@@ -138,12 +138,12 @@ static double inter_total(const OrrCollCase *c)
     return orr_collective__nics(c) * orr_collective__nic_bytes_per_s(c) / 1e9 * 0.96;
 }
 
-/* Channels of the ring graph, after doubling (search.cc, connect.cc). On Blackwell the measured
- * tables show LL128 between LL and Simple in 2.27.5 and 2.28 only: with 8 channels its cap is too
- * low to be taken, so the graph must have been doubled in those versions. */
+/* Channels of the ring graph, after doubling (search.cc, connect.cc). On Blackwell inferred from
+ * where the measured tables pass from LL to LL128 to Simple: NCCL 2.27.5 and 2.28 take LL128 for
+ * 16 and 32 MiB gathers on 8 GPUs, the other versions only where it is best by far. */
 static double n_channels(const OrrCollCase *c)
 {
-    static const double intra[N_CAPS] = {12, 24, 24, 16};
+    static const double intra[N_CAPS] = {12, 24, 24, 24};
     const OrrCommPlace *p = c->place;
     uint32_t v = c->force->version;
     if (orr_collective__is_pcie(c))
@@ -151,7 +151,7 @@ static double n_channels(const OrrCollCase *c)
     if (p->n_domains > 1)
         return fmax(2, fmin(32, 2 * orr_collective__nics(c)));
     if (cap_of(p->arch) == BLACKWELL && v && (v < 22705 || v >= 22900))
-        return 8;
+        return 14;
     return intra[cap_of(p->arch)];
 }
 
