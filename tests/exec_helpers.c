@@ -3,8 +3,7 @@
 #include <glib.h>
 #include <string.h>
 
-static uint32_t kernel_segment(OrrBuilder *b, OrrPass pass)
-{
+static uint32_t kernel_segment(OrrBuilder *b, OrrPass pass) {
     OrrKernel k = {.kind = ORR_K_GEMM, .m = pass + 1, .n = 1, .k = 1, .batch = 1, .launches = 1};
     g_strlcpy(k.label, orr_pass_name(pass), sizeof k.label);
     orr_builder_segment_begin(b, k.label);
@@ -12,25 +11,29 @@ static uint32_t kernel_segment(OrrBuilder *b, OrrPass pass)
     return orr_builder_segment_end(b);
 }
 
-static uint32_t message(OrrBuilder *b, bool is_send, bool is_back, uint32_t peer)
-{
+static uint32_t message(OrrBuilder *b, bool is_send, bool is_back, uint32_t peer) {
     static const OrrStream streams[2][2] = {{ORR_STREAM_PP_RECV, ORR_STREAM_PP_RECV_BACK},
                                             {ORR_STREAM_PP_SEND, ORR_STREAM_PP_SEND_BACK}};
-    OrrP2pPart part = {.is_send = is_send, .group = ORR_GROUP_PP, .comm = is_back,
-                       .purpose = ORR_COMM_PP, .peer = peer, .bytes = 1000};
+    OrrP2pPart part = {.is_send = is_send,
+                       .group = ORR_GROUP_PP,
+                       .comm = is_back,
+                       .purpose = ORR_COMM_PP,
+                       .peer = peer,
+                       .bytes = 1000};
     orr_builder_segment_begin(b, "message");
     orr_builder_p2p(b, streams[is_send][is_back], "message", false, &part, 1);
     return orr_builder_segment_end(b);
 }
 
-static uint32_t step_end(OrrBuilder *b, bool has_barrier)
-{
+static uint32_t step_end(OrrBuilder *b, bool has_barrier) {
     OrrKernel k = {.kind = ORR_K_OPTIMIZER, .m = 99, .batch = 1, .launches = 1, .label = "end"};
     orr_builder_segment_begin(b, "end");
     uint32_t op = ORR_NONE;
     if (has_barrier) {
         OrrKernel before = {.kind = ORR_K_GRADIENT, .m = 98, .batch = 1, .launches = 1};
-        OrrColl c = {.kind = ORR_ALL_REDUCE, .group = ORR_GROUP_MODEL, .bytes = 4,
+        OrrColl c = {.kind = ORR_ALL_REDUCE,
+                     .group = ORR_GROUP_MODEL,
+                     .bytes = 4,
                      .purpose = ORR_COMM_STEP_END};
         uint32_t norm = orr_builder_kernel(b, ORR_STREAM_COMPUTE, &before);
         op = orr_builder_coll(b, ORR_STREAM_COPY, &c);
@@ -47,8 +50,7 @@ typedef struct {
     uint32_t peer;
 } Edge;
 
-static Edge edge(const OrrOrder *o, uint32_t s, const OrrSlot *slot, bool is_output)
-{
+static Edge edge(const OrrOrder *o, uint32_t s, const OrrSlot *slot, bool is_output) {
     uint32_t n = o->shape.n_stages * o->shape.n_chunks;
     uint32_t v = o->virtual_stage[s * o->shape.n_chunks + slot->chunk];
     bool is_back = slot->pass != ORR_F, up = is_back != is_output;
@@ -61,8 +63,7 @@ static Edge edge(const OrrOrder *o, uint32_t s, const OrrSlot *slot, bool is_out
     return (Edge){false, false, 0};
 }
 
-OrrProgram *exec_program(const OrrOrder *o, const ExecTimes *times)
-{
+OrrProgram *exec_program(const OrrOrder *o, const ExecTimes *times) {
     OrrBuilder *b = orr_builder_new();
     uint32_t pass[ORR_N_PASSES];
     for (int p = 0; p < ORR_N_PASSES; p++)
@@ -83,8 +84,8 @@ OrrProgram *exec_program(const OrrOrder *o, const ExecTimes *times)
             for (uint32_t j = i ? i + 1 : 0; j <= i + 1 && j < n; j++) {
                 Edge in = edge(o, s, &slots[j], false);
                 if (in.exists)
-                    receive[j] = orr_builder_call(b, msg[4 * in.peer + in.is_back], slots[j].pass, 0,
-                                                  slots[j].micro_batch);
+                    receive[j] = orr_builder_call(b, msg[4 * in.peer + in.is_back], slots[j].pass,
+                                                  0, slots[j].micro_batch);
             }
             uint32_t call = orr_builder_call(b, pass[slots[i].pass], slots[i].pass, slots[i].chunk,
                                              slots[i].micro_batch);
@@ -105,8 +106,7 @@ OrrProgram *exec_program(const OrrOrder *o, const ExecTimes *times)
     return orr_builder_finish(b);
 }
 
-static void one_group(OrrBoundGroup *g, uint32_t n)
-{
+static void one_group(OrrBoundGroup *g, uint32_t n) {
     g->n_groups = 1;
     g->size = n;
     g->group_of = g_new0(uint32_t, n);
@@ -120,8 +120,7 @@ static void one_group(OrrBoundGroup *g, uint32_t n)
         g->members[i] = g->position_of[i] = i;
 }
 
-OrrBound *exec_bound(const OrrProgram *p, const ExecTimes *times)
-{
+OrrBound *exec_bound(const OrrProgram *p, const ExecTimes *times) {
     OrrBound *b = g_new0(OrrBound, 1);
     uint32_t n = p->n_roles;
     b->program = p;
@@ -136,7 +135,8 @@ OrrBound *exec_bound(const OrrProgram *p, const ExecTimes *times)
     }
     b->kernel_ns = g_new(int64_t, p->n_kernels + 1);
     for (uint32_t i = 0; i < p->n_kernels; i++)
-        b->kernel_ns[i] = p->kernels[i].m > ORR_N_PASSES ? 1 : MAX(times->pass_ns[p->kernels[i].m - 1], 1);
+        b->kernel_ns[i] =
+            p->kernels[i].m > ORR_N_PASSES ? 1 : MAX(times->pass_ns[p->kernels[i].m - 1], 1);
     for (int c = 0; c < 2; c++)
         for (int k = 0; k < ORR_N_COMM_KINDS; k++)
             b->rate[c][k] = ORR_RATE_ONE;

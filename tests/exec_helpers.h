@@ -9,8 +9,8 @@
 
 typedef struct {
     int64_t pass_ns[ORR_N_PASSES];
-    int64_t send_ns;      /* of every message; at least 1 */
-    bool has_barrier;     /* an all-reduce of all stages before the step's end */
+    int64_t send_ns;  /* of every message; at least 1 */
+    bool has_barrier; /* an all-reduce of all stages before the step's end */
 } ExecTimes;
 
 /* A pipeline of one rank a stage, communication beside compute. Free both. */

@@ -11,8 +11,7 @@
 #include <glib.h>
 #include <string.h>
 
-static OrrExecResult *run(const OrrOrder *o, const ExecTimes *times, bool fold)
-{
+static OrrExecResult *run(const OrrOrder *o, const ExecTimes *times, bool fold) {
     GError *error = NULL;
     OrrProgram *p = exec_program(o, times);
     char *flaw = orr_program_flaw(p);
@@ -38,16 +37,14 @@ static OrrExecResult *run(const OrrOrder *o, const ExecTimes *times, bool fold)
 }
 
 /* Bubble over work of a step that ends in a barrier, ideal messages of 1 ns aside. */
-static double bubble(const OrrExecResult *x)
-{
+static double bubble(const OrrExecResult *x) {
     return (double)x->account_ns[ORR_OWN_BUBBLE] / (double)x->account_ns[ORR_K_GEMM];
 }
 
-static void check_closed_form(const char *name, uint32_t v_max)
-{
+static void check_closed_form(const char *name, uint32_t v_max) {
     const OrrSchedule *schedule = orr_schedule_find(name, NULL);
-    ExecTimes times = {.pass_ns = {1000000, 2000000, 1000000, 1000000}, .send_ns = 1,
-                       .has_barrier = true};
+    ExecTimes times = {
+        .pass_ns = {1000000, 2000000, 1000000, 1000000}, .send_ns = 1, .has_barrier = true};
     for (uint32_t p = v_max > 1 ? 2 : 1; p <= 8; p++)
         for (uint32_t m = 1; m <= 16; m++)
             for (uint32_t v = v_max > 1 ? 2 : 1; v <= v_max; v++) {
@@ -67,8 +64,7 @@ static void check_closed_form(const char *name, uint32_t v_max)
             }
 }
 
-static void test_exec_bubbles_equal_closed_forms(void **state)
-{
+static void test_exec_bubbles_equal_closed_forms(void **state) {
     (void)state;
     check_closed_form("naive", 1);
     check_closed_form("gpipe", 1);
@@ -76,15 +72,17 @@ static void test_exec_bubbles_equal_closed_forms(void **state)
     check_closed_form("interleaved", 4);
 }
 
-static void test_exec_s03_bubbles_of_eight_stages(void **state)
-{
+static void test_exec_s03_bubbles_of_eight_stages(void **state) {
     (void)state;
     static const struct {
         const char *schedule;
         uint32_t m, v;
         double of_step;
-    } rows[] = {{"1f1b", 8, 1, 0.467}, {"1f1b", 32, 1, 0.179}, {"1f1b", 128, 1, 0.052},
-                {"interleaved", 8, 2, 0.304}, {"interleaved", 8, 4, 0.179}};
+    } rows[] = {{"1f1b", 8, 1, 0.467},
+                {"1f1b", 32, 1, 0.179},
+                {"1f1b", 128, 1, 0.052},
+                {"interleaved", 8, 2, 0.304},
+                {"interleaved", 8, 4, 0.179}};
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
         OrrPipeShape shape = {8, rows[i].v, rows[i].m};
         ExecTimes times = {.pass_ns = {1000000, 2000000, 0, 0}, .send_ns = 1, .has_barrier = true};
@@ -98,8 +96,7 @@ static void test_exec_s03_bubbles_of_eight_stages(void **state)
 }
 
 /* First step of uneven shapes with slow messages: the other evaluator knows nothing of streams. */
-static void test_exec_equals_longest_path(void **state)
-{
+static void test_exec_equals_longest_path(void **state) {
     (void)state;
     static const char *const names[] = {"gpipe", "1f1b", "interleaved", "interleaved_padded"};
     for (size_t n = 0; n < G_N_ELEMENTS(names); n++)
@@ -107,8 +104,8 @@ static void test_exec_equals_longest_path(void **state)
             for (uint32_t m = 1; m <= 11; m++) {
                 const OrrSchedule *schedule = orr_schedule_find(names[n], NULL);
                 OrrPipeShape shape = {p, schedule->needs_chunks ? 2 : 1, m};
-                ExecTimes times = {.pass_ns = {7001, 13007, 0, 0}, .send_ns = 403,
-                                   .has_barrier = true};
+                ExecTimes times = {
+                    .pass_ns = {7001, 13007, 0, 0}, .send_ns = 403, .has_barrier = true};
                 g_autoptr(GError) error = NULL;
                 OrrOrder *o = schedule->order(&shape, &error);
                 if (!o)
@@ -128,8 +125,7 @@ static void test_exec_equals_longest_path(void **state)
             }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exec_bubbles_equal_closed_forms),
         cmocka_unit_test(test_exec_s03_bubbles_of_eight_stages),

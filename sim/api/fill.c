@@ -9,8 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-static void fill_names(const OrrStepRun *run, OrrRecord *r)
-{
+static void fill_names(const OrrStepRun *run, OrrRecord *r) {
     const OrrJob *job = run->job;
     const OrrLayout *l = &job->layout;
     r->seed = job->seed;
@@ -59,8 +58,7 @@ static void fill_names(const OrrStepRun *run, OrrRecord *r)
 }
 
 /* Every formula, the job's first. */
-static bool fill_flops(const OrrStepRun *run, OrrRecord *r, GError **error)
-{
+static bool fill_flops(const OrrStepRun *run, OrrRecord *r, GError **error) {
     const OrrJob *job = run->job;
     const char *own = job->flops_formula && job->flops_formula[0] ? job->flops_formula
                                                                   : run->framework->flops_formula;
@@ -89,8 +87,7 @@ static bool fill_flops(const OrrStepRun *run, OrrRecord *r, GError **error)
     return true;
 }
 
-static void fill_time(const OrrStepRun *run, OrrRecord *r)
-{
+static void fill_time(const OrrStepRun *run, OrrRecord *r) {
     const OrrExecResult *x = run->result;
     const OrrBatch *batch = &run->job->batch;
     r->step_time_ns = x->step_time_ns;
@@ -118,15 +115,13 @@ static void fill_time(const OrrStepRun *run, OrrRecord *r)
 }
 
 /* Plan of the first class of the group: what the report shows. */
-static const OrrPlan *shown_plan(const OrrBound *b, uint32_t coll)
-{
+static const OrrPlan *shown_plan(const OrrBound *b, uint32_t coll) {
     const OrrBoundGroup *g = &b->groups[b->program->colls[coll].group];
     return g->plans ? &g->plans[coll] : NULL;
 }
 
 static OrrRecordComm *comm_row(OrrRecord *r, OrrCommKind kind, OrrCollective collective,
-                               uint32_t size, const char *algo, const char *proto)
-{
+                               uint32_t size, const char *algo, const char *proto) {
     for (uint32_t i = 0; i < r->n_comms; i++) {
         OrrRecordComm *c = &r->comms[i];
         if (c->kind == kind && c->collective == collective && c->group_size == size &&
@@ -147,8 +142,7 @@ typedef struct {
     double count, bytes, transfer_ns, wait_ns, exposed_ns;
 } CommSum;
 
-static void add_comm(OrrRecordComm *row, const OrrExecComm *x, double bytes)
-{
+static void add_comm(OrrRecordComm *row, const OrrExecComm *x, double bytes) {
     row->count += llround(x->count);
     row->bytes += llround(x->count * bytes);
     row->transfer_ns += x->transfer_ns;
@@ -156,8 +150,7 @@ static void add_comm(OrrRecordComm *row, const OrrExecComm *x, double bytes)
     row->exposed_ns += x->exposed_ns;
 }
 
-static void fill_comms(const OrrStepRun *run, OrrRecord *r)
-{
+static void fill_comms(const OrrStepRun *run, OrrRecord *r) {
     const OrrProgram *p = run->program;
     for (uint32_t i = 0; i < p->n_colls; i++) {
         const OrrColl *c = &p->colls[i];
@@ -179,8 +172,7 @@ static void fill_comms(const OrrStepRun *run, OrrRecord *r)
     }
 }
 
-static void fill_group(const OrrStepRun *run, OrrRecord *r, OrrGroup kind)
-{
+static void fill_group(const OrrStepRun *run, OrrRecord *r, OrrGroup kind) {
     const OrrLayout *l = &run->job->layout;
     uint32_t size = orr_layout_group_size(l, kind), n = orr_layout_n_groups(l, kind);
     if (size < 2 || n == 0)
@@ -213,14 +205,13 @@ static void fill_group(const OrrStepRun *run, OrrRecord *r, OrrGroup kind)
     const OrrClusterSpec *spec = orr_cluster_spec(run->cluster);
     static const char *const nets[] = {"", "ib", "roce", "ethernet"};
     if (shape.n_domains > 1)
-        orr_record_set(&g->network, run->nccl.is_fallback            ? "sockets"
+        orr_record_set(&g->network, run->nccl.is_fallback                  ? "sockets"
                                     : spec->node->net < G_N_ELEMENTS(nets) ? nets[spec->node->net]
-                                                                    : "rdma");
+                                                                           : "rdma");
 }
 
 /* Peaks in host order, plus what the process holds besides and the allocator's slack. */
-static void fill_memory(const OrrStepRun *run, OrrRecord *r)
-{
+static void fill_memory(const OrrStepRun *run, OrrRecord *r) {
     const OrrProgram *p = run->program;
     g_autofree int64_t *peak = g_new0(int64_t, p->n_roles);
     int64_t(*by_kind)[ORR_N_MEM_KINDS] = g_malloc0(p->n_roles * sizeof *by_kind);
@@ -247,8 +238,7 @@ static void fill_memory(const OrrStepRun *run, OrrRecord *r)
     g_free(by_kind);
 }
 
-static void fill_stages(const OrrStepRun *run, OrrRecord *r, const OrrStagePart *parts)
-{
+static void fill_stages(const OrrStepRun *run, OrrRecord *r, const OrrStagePart *parts) {
     const OrrBound *b = run->folded ? run->folded : run->bound;
     const OrrOrder *o = run->order;
     orr_record_alloc_stages(r, run->program->n_roles);
@@ -277,8 +267,7 @@ static void fill_stages(const OrrStepRun *run, OrrRecord *r, const OrrStagePart 
     }
 }
 
-static void fill_warnings(const OrrStepRun *run, OrrRecord *r)
-{
+static void fill_warnings(const OrrStepRun *run, OrrRecord *r) {
     if (!r->is_periodic)
         orr_record_add_warning(r, "not_periodic",
                                "%u simulated steps did not settle to a period; step_time_ns is the "
@@ -296,8 +285,7 @@ static void fill_warnings(const OrrStepRun *run, OrrRecord *r)
                                "no measured kernel table for this GPU: times come from a roofline");
 }
 
-bool orr_step__fill(OrrStepRun *run, GError **error)
-{
+bool orr_step__fill(OrrStepRun *run, GError **error) {
     OrrRecord *r = run->record;
     const OrrLayout *l = &run->job->layout;
     g_autofree OrrStagePart *parts = g_new0(OrrStagePart, l->pp * l->vpp);

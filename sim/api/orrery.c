@@ -9,20 +9,18 @@
 
 struct OrreryStep {
     char *job, *calibration;
-    char **words;            /* group, key, value of each override, in turn */
+    char **words; /* group, key, value of each override, in turn */
     OrrOverride *overrides;
     OrrStepRequest request;
     OrrStepRun *run;
     const OrrRecord *record;
 };
 
-const char *orrery_version(void)
-{
+const char *orrery_version(void) {
     return PACKAGE_VERSION;
 }
 
-void orrery_error_free(OrreryError *error)
-{
+void orrery_error_free(OrreryError *error) {
     if (!error)
         return;
     g_free(error->message);
@@ -30,8 +28,7 @@ void orrery_error_free(OrreryError *error)
 }
 
 /* Hands @inner over to the caller; frees it. */
-static void tell(OrreryError **error, GError *inner)
-{
+static void tell(OrreryError **error, GError *inner) {
     if (error) {
         *error = g_new(OrreryError, 1);
         (*error)->status = (OrreryStatus)inner->code;
@@ -40,8 +37,7 @@ static void tell(OrreryError **error, GError *inner)
     g_error_free(inner);
 }
 
-static bool take_sets(OrreryStep *step, const char *const *sets, GError **error)
-{
+static bool take_sets(OrreryStep *step, const char *const *sets, GError **error) {
     guint n = sets ? g_strv_length((char **)sets) : 0;
     step->words = g_new0(char *, 3 * (gsize)n + 1);
     step->overrides = g_new0(OrrOverride, n);
@@ -60,8 +56,7 @@ static bool take_sets(OrreryStep *step, const char *const *sets, GError **error)
     return true;
 }
 
-static bool run(OrreryStep *step, const OrreryOptions *options, GError **error)
-{
+static bool run(OrreryStep *step, const OrreryOptions *options, GError **error) {
     if (!take_sets(step, options->sets, error))
         return false;
     step->calibration = g_strdup(options->calibration);
@@ -78,8 +73,7 @@ static bool run(OrreryStep *step, const OrreryOptions *options, GError **error)
     return true;
 }
 
-OrreryStep *orrery_step_run(const char *job, const OrreryOptions *options, OrreryError **error)
-{
+OrreryStep *orrery_step_run(const char *job, const OrreryOptions *options, OrreryError **error) {
     static const OrreryOptions defaults;
     OrreryStep *step = g_new0(OrreryStep, 1);
     step->job = g_strdup(job);
@@ -91,8 +85,7 @@ OrreryStep *orrery_step_run(const char *job, const OrreryOptions *options, Orrer
     return NULL;
 }
 
-void orrery_step_free(OrreryStep *step)
-{
+void orrery_step_free(OrreryStep *step) {
     if (!step)
         return;
     orr_step_free(step->run);
@@ -105,53 +98,43 @@ void orrery_step_free(OrreryStep *step)
     g_free(step);
 }
 
-int64_t orrery_step_time_ns(const OrreryStep *step)
-{
+int64_t orrery_step_time_ns(const OrreryStep *step) {
     return step->record->step_time_ns;
 }
 
-double orrery_step_tokens_per_s(const OrreryStep *step)
-{
+double orrery_step_tokens_per_s(const OrreryStep *step) {
     return step->record->tokens_per_s;
 }
 
-double orrery_step_tflops_per_gpu(const OrreryStep *step)
-{
+double orrery_step_tflops_per_gpu(const OrreryStep *step) {
     return step->record->tflops_per_gpu;
 }
 
-double orrery_step_mfu_frac(const OrreryStep *step)
-{
+double orrery_step_mfu_frac(const OrreryStep *step) {
     return step->record->mfu[0].mfu_frac;
 }
 
-double orrery_step_bubble_frac(const OrreryStep *step)
-{
+double orrery_step_bubble_frac(const OrreryStep *step) {
     return step->record->bubble_of_step_frac;
 }
 
-uint32_t orrery_step_n_gpus(const OrreryStep *step)
-{
+uint32_t orrery_step_n_gpus(const OrreryStep *step) {
     return step->record->world_size;
 }
 
-bool orrery_step_fits(const OrreryStep *step)
-{
+bool orrery_step_fits(const OrreryStep *step) {
     return step->record->verdict != ORR_DOES_NOT_FIT;
 }
 
-uint32_t orrery_step_n_stages(const OrreryStep *step)
-{
+uint32_t orrery_step_n_stages(const OrreryStep *step) {
     return step->record->n_stages;
 }
 
-int64_t orrery_step_peak_bytes(const OrreryStep *step, uint32_t stage)
-{
+int64_t orrery_step_peak_bytes(const OrreryStep *step, uint32_t stage) {
     return stage < step->record->n_stages ? step->record->stages[stage].peak_bytes : -1;
 }
 
-char *orrery_step_report(const OrreryStep *step, const char *format)
-{
+char *orrery_step_report(const OrreryStep *step, const char *format) {
     const OrrReportFormat *f = orr_report_format_find(format);
     if (!f)
         return NULL;
@@ -162,7 +145,6 @@ char *orrery_step_report(const OrreryStep *step, const char *format)
     return g_string_free(text, FALSE);
 }
 
-void orrery_free(char *text)
-{
+void orrery_free(char *text) {
     g_free(text);
 }

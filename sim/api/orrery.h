@@ -1,9 +1,10 @@
 /* Orrery as a library: simulate one step of distributed training and ask what it takes.
  *
- * The one public header; it needs nothing but C. Names start with orrery_, to keep out of the way of
- * the host program. Nothing here exits, prints, or changes global state; runs are independent of each
- * other and of threads, as long as one run is used by one thread at a time. The same inputs give the
- * same results. Link with `pkg-config --cflags --libs orrery`. An example is in doc/library.md. */
+ * The one public header; it needs nothing but C. Names start with orrery_, to keep out of the way
+ * of the host program. Nothing here exits, prints, or changes global state; runs are independent of
+ * each other and of threads, as long as one run is used by one thread at a time. The same inputs
+ * give the same results. Link with `pkg-config --cflags --libs orrery`. An example is in
+ * doc/library.md. */
 #ifndef ORRERY_H
 #define ORRERY_H
 
@@ -36,8 +37,8 @@ typedef struct {
     const char *calibration; /* name of efficiency tables; NULL: the GPU file's own */
     uint64_t seed;           /* taken if has_seed, else the job's */
     bool has_seed;
-    bool is_unfolded;        /* execute every rank as itself: slower, the same result */
-    bool self_check;         /* assert conservation and bounds while running */
+    bool is_unfolded; /* execute every rank as itself: slower, the same result */
+    bool self_check;  /* assert conservation and bounds while running */
 } OrreryOptions;
 
 typedef struct OrreryStep OrreryStep;
@@ -50,13 +51,13 @@ typedef struct OrreryStep OrreryStep;
 OrreryStep *orrery_step_run(const char *job, const OrreryOptions *options, OrreryError **error);
 void orrery_step_free(OrreryStep *step); /* NULL is fine */
 
-int64_t orrery_step_time_ns(const OrreryStep *step);         /* steady period of a step */
-double orrery_step_tokens_per_s(const OrreryStep *step);     /* whole job */
-double orrery_step_tflops_per_gpu(const OrreryStep *step);   /* model FLOPs by the job's formula */
-double orrery_step_mfu_frac(const OrreryStep *step);         /* of the dense peak */
-double orrery_step_bubble_frac(const OrreryStep *step);      /* of the step */
+int64_t orrery_step_time_ns(const OrreryStep *step);       /* steady period of a step */
+double orrery_step_tokens_per_s(const OrreryStep *step);   /* whole job */
+double orrery_step_tflops_per_gpu(const OrreryStep *step); /* model FLOPs by the job's formula */
+double orrery_step_mfu_frac(const OrreryStep *step);       /* of the dense peak */
+double orrery_step_bubble_frac(const OrreryStep *step);    /* of the step */
 uint32_t orrery_step_n_gpus(const OrreryStep *step);
-bool orrery_step_fits(const OrreryStep *step);               /* in the memory of its GPUs */
+bool orrery_step_fits(const OrreryStep *step); /* in the memory of its GPUs */
 uint32_t orrery_step_n_stages(const OrreryStep *step);
 int64_t orrery_step_peak_bytes(const OrreryStep *step, uint32_t stage); /* -1: no such stage */
 

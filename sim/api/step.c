@@ -12,19 +12,16 @@
 
 #include <string.h>
 
-static void note_input(void *data, const char *name, const char *text, gsize length)
-{
+static void note_input(void *data, const char *name, const char *text, gsize length) {
     orr_sources_add_input(data, name, text, length);
 }
 
-static void note_assumption(void *data, const char *key, const char *value, const char *origin)
-{
+static void note_assumption(void *data, const char *key, const char *value, const char *origin) {
     orr_sources_add_assumption(data, key, value, origin);
 }
 
 static OrrCluster *read_cluster(OrrStepRun *run, const OrrOverride *overrides, uint32_t n,
-                                bool use_management, GError **error)
-{
+                                bool use_management, GError **error) {
     g_autofree OrrTopologySet *sets = g_new0(OrrTopologySet, n + 2);
     uint32_t n_sets = 0;
     if (run->job->routing && run->job->routing[0])
@@ -40,8 +37,8 @@ static OrrCluster *read_cluster(OrrStepRun *run, const OrrOverride *overrides, u
 
 /* The node says which names NCCL_IB_HCA may give; a name that is none of them means sockets, and
  * then the cluster is another one. */
-static bool load_cluster(OrrStepRun *run, const OrrOverride *overrides, uint32_t n, GError **error)
-{
+static bool load_cluster(OrrStepRun *run, const OrrOverride *overrides, uint32_t n,
+                         GError **error) {
     run->cluster = read_cluster(run, overrides, n, false, error);
     if (!run->cluster ||
         !orr_nccl_env_parse((const char *const *)run->job->nccl_names,
@@ -55,8 +52,7 @@ static bool load_cluster(OrrStepRun *run, const OrrOverride *overrides, uint32_t
     return run->cluster != NULL;
 }
 
-static bool load_surfaces(OrrStepRun *run, GError **error)
-{
+static bool load_surfaces(OrrStepRun *run, GError **error) {
     const char *name = run->request->calibration;
     run->gpu = orr_cluster_spec(run->cluster)->node->gpu;
     if (!name)
@@ -75,8 +71,7 @@ static bool load_surfaces(OrrStepRun *run, GError **error)
 
 #define MAX_SCHEDULE_BYTES (64u << 20)
 
-static OrrOrder *custom_order(OrrStepRun *run, GError **error)
-{
+static OrrOrder *custom_order(OrrStepRun *run, GError **error) {
     const char *path = run->job->schedule_name;
     gsize length;
     g_autofree char *text = orr_file_read(path, MAX_SCHEDULE_BYTES, &length, error);
@@ -102,8 +97,7 @@ static OrrOrder *custom_order(OrrStepRun *run, GError **error)
     return order;
 }
 
-static bool load_order(OrrStepRun *run, GError **error)
-{
+static bool load_order(OrrStepRun *run, GError **error) {
     const OrrLayout *l = &run->job->layout;
     uint32_t m = orr_layout_micro_batches(l, &run->job->batch);
     OrrPipeShape shape = {l->pp, l->vpp, m};
@@ -114,11 +108,12 @@ static bool load_order(OrrStepRun *run, GError **error)
             return false;
         const OrrPipeShape *s = &run->order->shape;
         if (s->n_stages != l->pp || s->n_chunks != l->vpp || s->n_micro_batches != m)
-            return orr_fail_input(error,
-                                  "%s: the schedule has %u stages of %u chunks and %u micro-batches; "
-                                  "the job's layout and batch give %u, %u and %u",
-                                  run->job->schedule_name, s->n_stages, s->n_chunks,
-                                  s->n_micro_batches, l->pp, l->vpp, m);
+            return orr_fail_input(
+                error,
+                "%s: the schedule has %u stages of %u chunks and %u micro-batches; "
+                "the job's layout and batch give %u, %u and %u",
+                run->job->schedule_name, s->n_stages, s->n_chunks, s->n_micro_batches, l->pp,
+                l->vpp, m);
         return true;
     }
     const OrrSchedule *schedule = orr_schedule_find(run->job->schedule_name, error);
@@ -128,8 +123,7 @@ static bool load_order(OrrStepRun *run, GError **error)
     return run->order != NULL;
 }
 
-static bool load_all(OrrStepRun *run, GError **error)
-{
+static bool load_all(OrrStepRun *run, GError **error) {
     const OrrStepRequest *q = run->request;
     run->job = orr_workload_job(q->job, q->overrides, q->n_overrides, run->sources, error);
     if (!run->job)
@@ -153,15 +147,19 @@ static bool load_all(OrrStepRun *run, GError **error)
            load_order(run, error);
 }
 
-static bool lower(OrrStepRun *run, GError **error)
-{
+static bool lower(OrrStepRun *run, GError **error) {
     uint32_t n = (uint32_t)orr_layout_world(&run->job->layout);
     run->placement = orr_placement_linear(run->cluster, n, error);
     if (!run->placement)
         return false;
-    OrrLowering in = {.model = run->model, .framework = run->framework, .job = run->job,
-                      .order = run->order, .is_custom_order = run->is_custom,
-                      .cluster = run->cluster, .placement = run->placement, .cost = run->cost,
+    OrrLowering in = {.model = run->model,
+                      .framework = run->framework,
+                      .job = run->job,
+                      .order = run->order,
+                      .is_custom_order = run->is_custom,
+                      .cluster = run->cluster,
+                      .placement = run->placement,
+                      .cost = run->cost,
                       .force = &run->nccl.force};
     run->program = orr_lower_program(&in, error);
     if (!run->program)
@@ -179,8 +177,7 @@ static bool lower(OrrStepRun *run, GError **error)
     return true;
 }
 
-OrrStepRun *orr_step_prepare(const OrrStepRequest *request, GError **error)
-{
+OrrStepRun *orr_step_prepare(const OrrStepRequest *request, GError **error) {
     g_autoptr(OrrStepRun) run = g_new0(OrrStepRun, 1);
     run->request = request;
     run->sources = orr_sources_new();
@@ -189,8 +186,7 @@ OrrStepRun *orr_step_prepare(const OrrStepRequest *request, GError **error)
     return g_steal_pointer(&run);
 }
 
-void orr_step_free(OrrStepRun *run)
-{
+void orr_step_free(OrrStepRun *run) {
     if (!run)
         return;
     orr_exec_result_free(run->result);
@@ -219,14 +215,12 @@ typedef struct {
     uint32_t n_ranks;
 } Expand;
 
-static uint32_t rep_of(const OrrStepRun *run, uint32_t rank)
-{
+static uint32_t rep_of(const OrrStepRun *run, uint32_t rank) {
     return run->folded ? run->folded->rep_of[rank] : rank;
 }
 
 /* A span of a representative is one of every asked rank that it stands for. */
-static void expand(void *data, const OrrSpan *span)
-{
+static void expand(void *data, const OrrSpan *span) {
     Expand *e = data;
     const OrrProgram *p = e->run->program;
     for (uint32_t i = 0; i < e->n_ranks; i++) {
@@ -241,14 +235,14 @@ static void expand(void *data, const OrrSpan *span)
 }
 
 static bool probe_run(OrrStepRun *run, const OrrBound *bound, const OrrProbe *probe,
-                      const uint32_t *ranks, uint32_t n_ranks, GError **error)
-{
+                      const uint32_t *ranks, uint32_t n_ranks, GError **error) {
     g_autofree uint8_t *is_probed = g_new0(uint8_t, bound->n_ranks);
     for (uint32_t i = 0; i < n_ranks; i++)
         is_probed[rep_of(run, ranks[i])] = 1;
     Expand e = {run, probe, ranks, n_ranks};
     OrrProbe own = {expand, &e};
-    OrrExecOptions options = {.max_steps = run->result->n_steps + 1, .probe = &own,
+    OrrExecOptions options = {.max_steps = run->result->n_steps + 1,
+                              .probe = &own,
                               .is_probed = is_probed,
                               .probe_begin_ns = run->result->step_begin_ns,
                               .probe_end_ns =
@@ -258,8 +252,7 @@ static bool probe_run(OrrStepRun *run, const OrrBound *bound, const OrrProbe *pr
 }
 
 bool orr_step_execute(OrrStepRun *run, const OrrProbe *probe, const uint32_t *ranks,
-                      uint32_t n_ranks, GError **error)
-{
+                      uint32_t n_ranks, GError **error) {
     const OrrBound *bound = run->folded ? run->folded : run->bound;
     OrrExecOptions options = {.self_check = run->request->self_check,
                               .has_path = run->folded != NULL || bound->n_ranks <= 1024};
@@ -267,7 +260,8 @@ bool orr_step_execute(OrrStepRun *run, const OrrProbe *probe, const uint32_t *ra
     if (!run->result)
         return false;
     if (!options.has_path) {
-        /* folded and unfolded runs are the same to the nanosecond: the path comes from the former */
+        /* folded and unfolded runs are the same to the nanosecond: the path comes from the former
+         */
         g_autoptr(OrrBound) folded = orr_fold(run->bound);
         OrrExecOptions path = {.has_path = true};
         g_autoptr(OrrExecResult) result = orr_exec_run(folded, &path, error);
@@ -281,43 +275,36 @@ bool orr_step_execute(OrrStepRun *run, const OrrProbe *probe, const uint32_t *ra
     return orr_step__fill(run, error);
 }
 
-const OrrRecord *orr_step_record(const OrrStepRun *run)
-{
+const OrrRecord *orr_step_record(const OrrStepRun *run) {
     return run->record;
 }
 
-const OrrProgram *orr_step_program(const OrrStepRun *run)
-{
+const OrrProgram *orr_step_program(const OrrStepRun *run) {
     return run->program;
 }
 
-uint32_t orr_step_n_ranks(const OrrStepRun *run)
-{
+uint32_t orr_step_n_ranks(const OrrStepRun *run) {
     return run->bound->n_ranks;
 }
 
-uint32_t orr_step_role_of_rank(const OrrStepRun *run, uint32_t rank)
-{
+uint32_t orr_step_role_of_rank(const OrrStepRun *run, uint32_t rank) {
     return run->bound->role[rank];
 }
 
 uint32_t orr_step_group(const OrrStepRun *run, OrrGroup kind, uint32_t group,
-                        const uint32_t **members)
-{
+                        const uint32_t **members) {
     const OrrBoundGroup *g = &run->bound->groups[kind];
     *members = g->members + g->first_member[group];
     return g->first_member[group + 1] - g->first_member[group];
 }
 
-uint32_t orr_step_peer(const OrrStepRun *run, uint32_t rank, OrrGroup kind, uint32_t position)
-{
+uint32_t orr_step_peer(const OrrStepRun *run, uint32_t rank, OrrGroup kind, uint32_t position) {
     const OrrBoundGroup *g = &run->bound->groups[kind];
     return g->members[g->first_member[g->group_of[rank]] + position];
 }
 
 void orr_step_plan(const OrrStepRun *run, uint32_t rank, uint32_t coll, OrrAlgo *algo,
-                   OrrProto *proto)
-{
+                   OrrProto *proto) {
     const OrrBoundGroup *g = &run->bound->groups[run->program->colls[coll].group];
     const OrrPlan *plan =
         &g->plans[(size_t)g->class_of[g->group_of[rank]] * run->program->n_colls + coll];
@@ -325,17 +312,14 @@ void orr_step_plan(const OrrStepRun *run, uint32_t rank, uint32_t coll, OrrAlgo 
     *proto = (OrrProto)plan->proto;
 }
 
-const OrrLayout *orr_step_layout(const OrrStepRun *run)
-{
+const OrrLayout *orr_step_layout(const OrrStepRun *run) {
     return &run->job->layout;
 }
 
-const OrrNode *orr_step_node(const OrrStepRun *run)
-{
+const OrrNode *orr_step_node(const OrrStepRun *run) {
     return orr_cluster_spec(run->cluster)->node;
 }
 
-double orr_step_peak_flops_per_s(const OrrStepRun *run)
-{
+double orr_step_peak_flops_per_s(const OrrStepRun *run) {
     return run->gpu->peak_flops_per_s[run->job->precision.compute];
 }

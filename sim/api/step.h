@@ -9,18 +9,19 @@
 #include "workloads/loader.h"
 
 typedef struct {
-    const char *job;               /* a job name or a path */
+    const char *job; /* a job name or a path */
     const OrrOverride *overrides;
     uint32_t n_overrides;
-    const char *calibration;       /* NULL: the GPU file's own */
+    const char *calibration; /* NULL: the GPU file's own */
     uint64_t seed;
     bool has_seed;
-    bool is_unfolded;              /* every rank executed as itself */
+    bool is_unfolded; /* every rank executed as itself */
     bool self_check;
 } OrrStepRequest;
 
 typedef struct OrrStepRun OrrStepRun;
-/* Everything but the execution. NULL with @error. The request is borrowed until the run is freed. */
+/* Everything but the execution. NULL with @error. The request is borrowed until the run is freed.
+ */
 OrrStepRun *orr_step_prepare(const OrrStepRequest *request, GError **error);
 void orr_step_free(OrrStepRun *run);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrStepRun, orr_step_free)
@@ -35,14 +36,15 @@ const OrrProgram *orr_step_program(const OrrStepRun *run);
 uint32_t orr_step_n_ranks(const OrrStepRun *run);
 uint32_t orr_step_role_of_rank(const OrrStepRun *run, uint32_t rank);
 /* Size, members of the group instance of a span, its position of @rank; members borrowed. */
-uint32_t orr_step_group(const OrrStepRun *run, OrrGroup kind, uint32_t group, const uint32_t **members);
+uint32_t orr_step_group(const OrrStepRun *run, OrrGroup kind, uint32_t group,
+                        const uint32_t **members);
 /* The rank at @position of the group of that kind that @rank is in. */
 uint32_t orr_step_peer(const OrrStepRun *run, uint32_t rank, OrrGroup kind, uint32_t position);
 /* How collective @coll of the program runs in the group of @rank. */
 void orr_step_plan(const OrrStepRun *run, uint32_t rank, uint32_t coll, OrrAlgo *algo,
                    OrrProto *proto);
 const OrrLayout *orr_step_layout(const OrrStepRun *run);
-const OrrNode *orr_step_node(const OrrStepRun *run); /* with its GPU */
+const OrrNode *orr_step_node(const OrrStepRun *run);     /* with its GPU */
 double orr_step_peak_flops_per_s(const OrrStepRun *run); /* dense, of one GPU, in the job's dtype */
 
 #endif

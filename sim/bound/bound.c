@@ -2,14 +2,12 @@
 
 #include <glib.h>
 
-static void loads_clear(OrrLoads *l)
-{
+static void loads_clear(OrrLoads *l) {
     g_free(l->first);
     g_free(l->uses);
 }
 
-void orr_bound_free(OrrBound *bound)
-{
+void orr_bound_free(OrrBound *bound) {
     if (!bound)
         return;
     for (int k = 0; k < ORR_N_GROUPS; k++) {
@@ -37,8 +35,7 @@ void orr_bound_free(OrrBound *bound)
     g_free(bound);
 }
 
-static char *loads_flaw(const OrrBound *b, const OrrLoads *l, uint32_t n_places, const char *kind)
-{
+static char *loads_flaw(const OrrBound *b, const OrrLoads *l, uint32_t n_places, const char *kind) {
     if (l->n_loads == 0)
         return NULL;
     for (uint32_t i = 0; i < n_places * l->n_loads; i++)
@@ -50,8 +47,7 @@ static char *loads_flaw(const OrrBound *b, const OrrLoads *l, uint32_t n_places,
     return NULL;
 }
 
-static char *group_flaw(const OrrBound *b, const OrrBoundGroup *g, const char *kind)
-{
+static char *group_flaw(const OrrBound *b, const OrrBoundGroup *g, const char *kind) {
     for (uint32_t r = 0; r < b->n_ranks; r++)
         if (g->group_of[r] != ORR_NONE && g->group_of[r] >= g->n_groups)
             return g_strdup_printf("group %s: rank %u is in group %u of %u", kind, r,
@@ -69,8 +65,7 @@ static char *group_flaw(const OrrBound *b, const OrrBoundGroup *g, const char *k
     return flaw;
 }
 
-char *orr_bound_flaw(const OrrBound *b)
-{
+char *orr_bound_flaw(const OrrBound *b) {
     uint64_t total = 0;
     for (uint32_t r = 0; r < b->n_ranks; r++) {
         total += b->weight[r];

@@ -11,9 +11,9 @@
 
 #define ORR_RATE_ONE 65536u
 
-/* What one call costs a communicator: latency, then `work_bytes` moved at up to the cap, sharing the
- * links of its load vector. Bytes and cap are in the unit of the busiest resource (the NIC if it
- * leaves the domain, else NVLink), so that a load vector does not depend on the collective. */
+/* What one call costs a communicator: latency, then `work_bytes` moved at up to the cap, sharing
+ * the links of its load vector. Bytes and cap are in the unit of the busiest resource (the NIC if
+ * it leaves the domain, else NVLink), so that a load vector does not depend on the collective. */
 typedef struct {
     int64_t latency_ns;
     uint64_t work_bytes;
@@ -34,46 +34,46 @@ typedef struct {
 
 /* Instances of one kind of group. */
 typedef struct {
-    uint32_t n_groups;        /* 0: kind not used by the program */
-    uint32_t size;            /* ranks of a group as the user counts them */
-    uint32_t *group_of;       /* [n_ranks]; ORR_NONE: in none */
-    uint32_t *first_member;   /* [n_groups + 1] */
-    uint32_t *members;        /* ranks, ascending */
-    uint32_t *class_of;       /* [n_groups]: groups of a class cost the same */
+    uint32_t n_groups;      /* 0: kind not used by the program */
+    uint32_t size;          /* ranks of a group as the user counts them */
+    uint32_t *group_of;     /* [n_ranks]; ORR_NONE: in none */
+    uint32_t *first_member; /* [n_groups + 1] */
+    uint32_t *members;      /* ranks, ascending */
+    uint32_t *class_of;     /* [n_groups]: groups of a class cost the same */
     uint32_t n_classes;
-    OrrPlan *plans;           /* [n_classes * n_colls of the program] */
+    OrrPlan *plans; /* [n_classes * n_colls of the program] */
     OrrLoads loads;
     /* Directed pairs of positions that send (pipelines). */
     uint32_t n_pairs;
-    uint32_t *pair_index;     /* [size * size] source, destination -> pair, or ORR_NONE */
-    uint32_t *position_of;    /* [n_ranks] position in its group; kept where pairs are */
-    uint32_t *pair_rank;      /* [n_groups * n_pairs * 2]: source rank, destination rank */
-    uint32_t *pair_class;     /* [n_groups * n_pairs] */
+    uint32_t *pair_index;  /* [size * size] source, destination -> pair, or ORR_NONE */
+    uint32_t *position_of; /* [n_ranks] position in its group; kept where pairs are */
+    uint32_t *pair_rank;   /* [n_groups * n_pairs * 2]: source rank, destination rank */
+    uint32_t *pair_class;  /* [n_groups * n_pairs] */
     uint32_t n_pair_classes;
-    OrrPlan *pair_plans;      /* [n_pair_classes * n_parts of the program] */
-    OrrLoads pair_loads;      /* places are group * n_pairs + pair; plans' load is 0 */
+    OrrPlan *pair_plans; /* [n_pair_classes * n_parts of the program] */
+    OrrLoads pair_loads; /* places are group * n_pairs + pair; plans' load is 0 */
 } OrrBoundGroup;
 
 typedef struct {
     const OrrProgram *program; /* borrowed */
     uint32_t n_ranks;
-    uint32_t n_real_ranks;    /* sum of weights */
-    uint32_t *weight;         /* [n_ranks] real ranks that a rank stands for */
-    uint32_t *rep_of;         /* [n_real_ranks] rank here that stands for a real one; NULL: itself */
-    uint16_t *role;           /* [n_ranks] */
-    uint8_t *hw;              /* [n_ranks] hardware kind: row of kernel_ns */
-    uint32_t *speed;          /* [n_ranks] rate of all kernels in 1/ORR_RATE_ONE; NULL: all 1 */
+    uint32_t n_real_ranks; /* sum of weights */
+    uint32_t *weight;      /* [n_ranks] real ranks that a rank stands for */
+    uint32_t *rep_of;      /* [n_real_ranks] rank here that stands for a real one; NULL: itself */
+    uint16_t *role;        /* [n_ranks] */
+    uint8_t *hw;           /* [n_ranks] hardware kind: row of kernel_ns */
+    uint32_t *speed;       /* [n_ranks] rate of all kernels in 1/ORR_RATE_ONE; NULL: all 1 */
     uint32_t n_hw;
-    int64_t *kernel_ns;       /* [n_hw * n_kernels of the program], at least 1 */
-    uint32_t host_launch_ns;  /* host time to issue one device kernel */
-    uint32_t host_comm_ns;    /* to issue a collective or a batch of sends */
-    uint64_t eager_bytes;     /* unbatched sends up to this complete without the receiver */
+    int64_t *kernel_ns;      /* [n_hw * n_kernels of the program], at least 1 */
+    uint32_t host_launch_ns; /* host time to issue one device kernel */
+    uint32_t host_comm_ns;   /* to issue a collective or a batch of sends */
+    uint64_t eager_bytes;    /* unbatched sends up to this complete without the receiver */
     /* Rate of a kernel while a communication kernel of that purpose is resident on its GPU:
      * [0] matrix products and attention, [1] memory-bound kernels; in 1/ORR_RATE_ONE. */
     uint32_t rate[2][ORR_N_COMM_KINDS];
     OrrBoundGroup groups[ORR_N_GROUPS];
     uint32_t n_links;
-    uint64_t *capacity;       /* [n_links] bytes per second */
+    uint64_t *capacity; /* [n_links] bytes per second */
 } OrrBound;
 
 void orr_bound_free(OrrBound *bound);

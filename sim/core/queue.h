@@ -23,18 +23,15 @@ typedef struct {
     uint32_t n, capacity;
 } OrrQueue;
 
-static inline uint32_t orr_event_class(const OrrEvent *e)
-{
+static inline uint32_t orr_event_class(const OrrEvent *e) {
     return e->tag >> 28;
 }
 
-static inline uint32_t orr_event_generation(const OrrEvent *e)
-{
+static inline uint32_t orr_event_generation(const OrrEvent *e) {
     return e->tag & ORR_GENERATION_MASK;
 }
 
-static inline bool orr_event_before(const OrrEvent *a, const OrrEvent *b)
-{
+static inline bool orr_event_before(const OrrEvent *a, const OrrEvent *b) {
     if (a->time_ns != b->time_ns)
         return a->time_ns < b->time_ns;
     uint32_t class_a = a->tag >> 28, class_b = b->tag >> 28;
@@ -45,21 +42,18 @@ static inline bool orr_event_before(const OrrEvent *a, const OrrEvent *b)
     return a->tag < b->tag;
 }
 
-static inline void orr_queue_init(OrrQueue *q)
-{
+static inline void orr_queue_init(OrrQueue *q) {
     q->heap = NULL;
     q->n = q->capacity = 0;
 }
 
-static inline void orr_queue_clear(OrrQueue *q)
-{
+static inline void orr_queue_clear(OrrQueue *q) {
     g_free(q->heap);
     orr_queue_init(q);
 }
 
 static inline void orr_queue_push(OrrQueue *q, int64_t time_ns, uint32_t class, uint32_t generation,
-                                  uint32_t id)
-{
+                                  uint32_t id) {
     if (q->n == q->capacity) {
         q->capacity = q->capacity ? 2 * q->capacity : 1024;
         q->heap = g_renew(OrrEvent, q->heap, q->capacity);
@@ -77,8 +71,7 @@ static inline void orr_queue_push(OrrQueue *q, int64_t time_ns, uint32_t class, 
 }
 
 /* The earliest event; the queue must not be empty. */
-static inline OrrEvent orr_queue_pop(OrrQueue *q)
-{
+static inline OrrEvent orr_queue_pop(OrrQueue *q) {
     OrrEvent top = q->heap[0];
     OrrEvent e = q->heap[--q->n];
     uint32_t i = 0, n = q->n;

@@ -16,14 +16,12 @@ typedef struct {
     uint32_t *item_of;               /* [n_ops] item within its segment's stream */
 } Compiler;
 
-static bool is_memory_bound(const OrrKernel *k)
-{
+static bool is_memory_bound(const OrrKernel *k) {
     return !(k->kind == ORR_K_GEMM || k->kind == ORR_K_GROUPED_GEMM || k->kind == ORR_K_ATTENTION ||
              k->kind == ORR_K_BATCHED_GEMM);
 }
 
-static void mark_cuts(Compiler *k)
-{
+static void mark_cuts(Compiler *k) {
     const OrrProgram *p = k->p;
     for (uint32_t s = 0; s < p->n_segments; s++) {
         const OrrSegment *seg = &p->segments[s];
@@ -58,8 +56,7 @@ typedef struct {
     int open_block; /* index of item that may still grow, or -1 */
 } StreamState;
 
-static void add_waits(Compiler *k, OrrItem *item, const OrrOp *op, const OrrSegment *seg)
-{
+static void add_waits(Compiler *k, OrrItem *item, const OrrOp *op, const OrrSegment *seg) {
     item->first_wait = k->waits->len;
     for (uint32_t w = 0; w < op->n_waits; w++) {
         uint32_t src = seg->first_op + op->wait[w];
@@ -72,8 +69,7 @@ static void add_waits(Compiler *k, OrrItem *item, const OrrOp *op, const OrrSegm
     item->n_waits = k->waits->len - item->first_wait;
 }
 
-static uint32_t add_kernel(Compiler *k, uint32_t op_index, int64_t issue_ns)
-{
+static uint32_t add_kernel(Compiler *k, uint32_t op_index, int64_t issue_ns) {
     uint32_t what = k->p->ops[op_index].what;
     OrrBlockKernel bk = {op_index, what, is_memory_bound(&k->p->kernels[what]), issue_ns};
     g_array_append_val(k->kernels, bk);
@@ -82,8 +78,7 @@ static uint32_t add_kernel(Compiler *k, uint32_t op_index, int64_t issue_ns)
 
 /* Items of one stream of a segment; host times are those of the whole segment. */
 static void compile_stream(Compiler *k, uint32_t s, uint32_t stream, const int64_t *issue,
-                           const uint32_t *syncs)
-{
+                           const uint32_t *syncs) {
     const OrrSegment *seg = &k->p->segments[s];
     OrrCompiledSegment *cs = &k->c->segments[s];
     bool is_open = false;
@@ -100,12 +95,16 @@ static void compile_stream(Compiler *k, uint32_t s, uint32_t stream, const int64
             g_array_index(k->blocks, OrrBlock, last->what).n_kernels++;
             last->is_step_end |= op->flags & ORR_OP_STEP_END;
         } else {
-            OrrItem item = {.stream = stream, .what = op->what, .op = index, .issue_ns = issue[i],
+            OrrItem item = {.stream = stream,
+                            .what = op->what,
+                            .op = index,
+                            .issue_ns = issue[i],
                             .is_step_end = op->flags & ORR_OP_STEP_END,
                             .n_syncs_before = syncs[i]};
-            item.type = op->kind == ORR_OP_COLL  ? ORR_ITEM_COLL
-                        : op->kind == ORR_OP_P2P ? ORR_ITEM_P2P
-                        : op->kind == ORR_OP_HOST ? ORR_ITEM_SYNC : ORR_ITEM_BLOCK;
+            item.type = op->kind == ORR_OP_COLL   ? ORR_ITEM_COLL
+                        : op->kind == ORR_OP_P2P  ? ORR_ITEM_P2P
+                        : op->kind == ORR_OP_HOST ? ORR_ITEM_SYNC
+                                                  : ORR_ITEM_BLOCK;
             if (item.type == ORR_ITEM_BLOCK) {
                 OrrBlock block = {add_kernel(k, index, issue[i]), 1};
                 item.what = k->blocks->len;
@@ -120,8 +119,7 @@ static void compile_stream(Compiler *k, uint32_t s, uint32_t stream, const int64
     cs->n_items[stream] = k->items->len - cs->first_item[stream];
 }
 
-static int64_t host_cost(const OrrBound *b, const OrrOp *op)
-{
+static int64_t host_cost(const OrrBound *b, const OrrOp *op) {
     switch ((OrrOpKind)op->kind) {
     case ORR_OP_KERNEL:
         return (int64_t)b->host_launch_ns * b->program->kernels[op->what].launches;
@@ -136,8 +134,7 @@ static int64_t host_cost(const OrrBound *b, const OrrOp *op)
     return 0;
 }
 
-static void compile_segments(Compiler *k)
-{
+static void compile_segments(Compiler *k) {
     g_autoptr(GArray) issue = g_array_new(FALSE, FALSE, sizeof(int64_t));
     g_autoptr(GArray) syncs = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     for (uint32_t s = 0; s < k->p->n_segments; s++) {
@@ -172,8 +169,7 @@ static void compile_segments(Compiler *k)
     }
 }
 
-static void compile_block_times(Compiler *k)
-{
+static void compile_block_times(Compiler *k) {
     const OrrBound *b = k->c->bound;
     k->c->times = g_new0(OrrBlockTime, (gsize)b->n_hw * k->blocks->len + 1);
     for (uint32_t hw = 0; hw < b->n_hw; hw++) {
@@ -201,26 +197,27 @@ static void compile_block_times(Compiler *k)
 }
 
 static void compile_cross(Compiler *k, const OrrCall *call, const OrrCall *calls,
-                          const OrrCompiledRole *role, GArray *cross)
-{
+                          const OrrCompiledRole *role, GArray *cross) {
     const OrrProgram *p = k->p;
     const OrrSegment *seg = &p->segments[call->segment];
     for (uint32_t w = 0; w < call->n_waits; w++) {
         const OrrCallWait *wait = &p->call_waits[call->first_wait + w];
         const OrrSegment *src = &p->segments[calls[wait->src_call].segment];
-        uint32_t src_op = src->first_op + (wait->src_op == UINT32_MAX ? src->n_ops - 1 : wait->src_op);
+        uint32_t src_op =
+            src->first_op + (wait->src_op == UINT32_MAX ? src->n_ops - 1 : wait->src_op);
         uint32_t op = seg->first_op + wait->op;
         uint8_t src_stream = p->ops[src_op].stream;
-        OrrCrossWait x = {.stream = p->ops[op].stream, .src_stream = src_stream,
-                          .item = k->item_of[op], .steps_back = wait->steps_back,
-                          .src_count = role->base[src_stream][wait->src_call] +
-                                       k->item_of[src_op] + 1};
+        OrrCrossWait x = {.stream = p->ops[op].stream,
+                          .src_stream = src_stream,
+                          .item = k->item_of[op],
+                          .steps_back = wait->steps_back,
+                          .src_count =
+                              role->base[src_stream][wait->src_call] + k->item_of[src_op] + 1};
         g_array_append_val(cross, x);
     }
 }
 
-static void compile_role(Compiler *k, uint32_t r)
-{
+static void compile_role(Compiler *k, uint32_t r) {
     const OrrProgram *p = k->p;
     OrrCompiledRole *role = &k->c->roles[r];
     uint32_t n = role->n_calls = p->roles[r].n_calls;
@@ -248,8 +245,7 @@ static void compile_role(Compiler *k, uint32_t r)
     role->cross = (OrrCrossWait *)g_array_free(cross, FALSE);
 }
 
-OrrCompiled *orr_compile(const OrrBound *bound)
-{
+OrrCompiled *orr_compile(const OrrBound *bound) {
     const OrrProgram *p = bound->program;
     OrrCompiled *c = g_new0(OrrCompiled, 1);
     Compiler k = {.c = c, .p = p};
@@ -281,8 +277,7 @@ OrrCompiled *orr_compile(const OrrBound *bound)
     return c;
 }
 
-void orr_compiled_free(OrrCompiled *c)
-{
+void orr_compiled_free(OrrCompiled *c) {
     if (!c)
         return;
     for (uint32_t r = 0; r < c->bound->program->n_roles; r++) {

@@ -14,11 +14,11 @@ typedef struct {
 
 typedef struct {
     uint8_t type, stream, is_step_end;
-    uint32_t what;       /* block, collective or p2p index */
-    uint32_t op;         /* first operation in the program */
+    uint32_t what; /* block, collective or p2p index */
+    uint32_t op;   /* first operation in the program */
     uint32_t first_wait, n_waits;
     uint32_t n_syncs_before; /* host synchronisations of this segment before it */
-    int64_t issue_ns;    /* host time from the start of the call to its (first) issue's end */
+    int64_t issue_ns;        /* host time from the start of the call to its (first) issue's end */
 } OrrItem;
 
 typedef struct {
@@ -48,18 +48,18 @@ typedef struct {
 typedef struct {
     uint32_t n_calls;
     const OrrCall *calls;
-    int64_t *host_at;                    /* [n_calls + 1] host time at the start of a call */
-    uint32_t *base[ORR_N_STREAMS];       /* [n_calls + 1] items of the stream before the call */
-    uint32_t *syncs_before;              /* [n_calls + 1] */
-    uint32_t *first_cross;               /* [n_calls + 1] in cross */
+    int64_t *host_at;              /* [n_calls + 1] host time at the start of a call */
+    uint32_t *base[ORR_N_STREAMS]; /* [n_calls + 1] items of the stream before the call */
+    uint32_t *syncs_before;        /* [n_calls + 1] */
+    uint32_t *first_cross;         /* [n_calls + 1] in cross */
     OrrCrossWait *cross;
-    uint64_t n_ops, n_blocks;            /* of a step, for --stats */
+    uint64_t n_ops, n_blocks; /* of a step, for --stats */
 } OrrCompiledRole;
 
 /* What a block takes with nothing else resident, by hardware kind. */
 typedef struct {
-    int64_t work_ns;  /* sum of its kernels */
-    int64_t host_ns;  /* max over kernels of issue + the work from it on: end >= host start + this */
+    int64_t work_ns; /* sum of its kernels */
+    int64_t host_ns; /* max over kernels of issue + the work from it on: end >= host start + this */
     uint32_t first_share, n_shares;
 } OrrBlockTime;
 
@@ -76,7 +76,7 @@ typedef struct {
     OrrBlock *blocks;
     uint32_t n_blocks;
     OrrBlockKernel *kernels;
-    OrrBlockTime *times;                 /* [n_hw * n_blocks] */
+    OrrBlockTime *times; /* [n_hw * n_blocks] */
     OrrShare *shares;
     OrrCompiledRole *roles;
 } OrrCompiled;

@@ -11,9 +11,9 @@
 #include "sim/result/record.h"
 
 typedef struct {
-    uint32_t max_steps;   /* 0: 8 */
-    bool self_check;      /* assert conservation, bounds and accounts while running */
-    bool has_path;        /* log what the critical path needs */
+    uint32_t max_steps; /* 0: 8 */
+    bool self_check;    /* assert conservation, bounds and accounts while running */
+    bool has_path;      /* log what the critical path needs */
     /* Spans that overlap [probe_begin_ns, probe_end_ns), cut to it and counted from its begin, of
      * the ranks (of the bound program) whose is_probed is set. */
     const OrrProbe *probe;
@@ -23,22 +23,22 @@ typedef struct {
 
 /* Mean per real rank over the reported step. */
 typedef struct {
-    double count;         /* calls */
-    int64_t transfer_ns;  /* last arrival to end */
-    int64_t wait_ns;      /* own launch to last arrival */
-    int64_t exposed_ns;   /* part of either with the compute stream idle for it */
+    double count;        /* calls */
+    int64_t transfer_ns; /* last arrival to end */
+    int64_t wait_ns;     /* own launch to last arrival */
+    int64_t exposed_ns;  /* part of either with the compute stream idle for it */
 } OrrExecComm;
 
 typedef struct {
     int64_t step_time_ns, first_step_ns;
-    int64_t step_begin_ns;       /* end of the step before the reported one, on its last rank */
-    uint32_t n_steps;            /* simulated */
+    int64_t step_begin_ns; /* end of the step before the reported one, on its last rank */
+    uint32_t n_steps;      /* simulated */
     bool is_periodic;
-    int64_t account_ns[ORR_N_OWNERS]; /* mean over ranks; adds up to step_time_ns */
-    int64_t path_ns[ORR_N_PATH_OWNERS]; /* adds up to step_time_ns; all 0 without has_path */
-    int64_t *rank_account_ns;    /* [n_ranks * ORR_N_OWNERS] */
-    int64_t *rank_end_ns;        /* [n_ranks] end of the reported step */
-    OrrExecComm *colls, *p2ps;   /* by descriptor of the program */
+    int64_t account_ns[ORR_N_OWNERS];          /* mean over ranks; adds up to step_time_ns */
+    int64_t path_ns[ORR_N_PATH_OWNERS];        /* adds up to step_time_ns; all 0 without has_path */
+    int64_t *rank_account_ns;                  /* [n_ranks * ORR_N_OWNERS] */
+    int64_t *rank_end_ns;                      /* [n_ranks] end of the reported step */
+    OrrExecComm *colls, *p2ps;                 /* by descriptor of the program */
     uint64_t n_operations, n_blocks, n_events; /* of all simulated steps, over executed ranks */
     uint64_t n_solves, n_headroom;
 } OrrExecResult;

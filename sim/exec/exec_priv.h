@@ -9,11 +9,11 @@
 #include "sim/program/rendezvous.h"
 
 enum {
-    ORR_EV_BLOCK_END,   /* id: rank * ORR_N_STREAMS + stream */
-    ORR_EV_COMM_END,    /* id: place */
-    ORR_EV_LANE_END,    /* id: rank * ORR_N_STREAMS + stream: all parts had been delivered before */
-    ORR_EV_FLOW_START,  /* id: place */
-    ORR_EV_LAUNCH       /* id: rank * ORR_N_STREAMS + stream */
+    ORR_EV_BLOCK_END,  /* id: rank * ORR_N_STREAMS + stream */
+    ORR_EV_COMM_END,   /* id: place */
+    ORR_EV_LANE_END,   /* id: rank * ORR_N_STREAMS + stream: all parts had been delivered before */
+    ORR_EV_FLOW_START, /* id: place */
+    ORR_EV_LAUNCH      /* id: rank * ORR_N_STREAMS + stream */
 };
 
 typedef enum { ORR_LANE_BLOCKED, ORR_LANE_ISSUING, ORR_LANE_RUNNING, ORR_LANE_DONE } OrrLaneState;
@@ -28,22 +28,22 @@ typedef struct {
 
 /* One stream of one rank. */
 typedef struct {
-    uint32_t call, item;     /* head */
+    uint32_t call, item; /* head */
     uint32_t step;
-    uint32_t completed;      /* items ended since the beginning */
+    uint32_t completed; /* items ended since the beginning */
     uint32_t generation;
-    uint32_t last_rank;      /* who arrived last at the meeting of the current or last item */
+    uint32_t last_rank; /* who arrived last at the meeting of the current or last item */
     uint32_t pred_index;
-    uint16_t pending;        /* parts of the current item yet to end */
-    uint16_t blocked_on;     /* streams that the head waits for, a bit each */
+    uint16_t pending;    /* parts of the current item yet to end */
+    uint16_t blocked_on; /* streams that the head waits for, a bit each */
     uint8_t state, is_issue_bound, pred, pred_stream;
-    int64_t free_ns;         /* end of the last item */
-    int64_t start_ns;        /* launch of the current item */
-    int64_t arrived_ns;      /* its last arrival */
-    int64_t latency_ns;      /* of its transfer, part of the time from arrival to end */
+    int64_t free_ns;    /* end of the last item */
+    int64_t start_ns;   /* launch of the current item */
+    int64_t arrived_ns; /* its last arrival */
+    int64_t latency_ns; /* of its transfer, part of the time from arrival to end */
     OrrEnded ended;
-    OrrEnded blocker;        /* communication that the current item waited for, if it did */
-    OrrEnded ended_blocker;  /* the same of the last item that has ended */
+    OrrEnded blocker;       /* communication that the current item waited for, if it did */
+    OrrEnded ended_blocker; /* the same of the last item that has ended */
     int64_t blocker_end_ns, ended_blocker_end_ns;
 } OrrLane;
 
@@ -51,19 +51,19 @@ typedef struct {
  * `left` (nanoseconds << 16 at rate 1) to do from `at_ns` on. */
 typedef struct {
     uint32_t block, kernel;
-    int64_t host_ns;         /* host time at the start of its call */
+    int64_t host_ns; /* host time at the start of its call */
     int64_t at_ns, begun_ns, gap_ns, extra_ns;
     uint64_t left;
-    bool is_walked;          /* its rate was not 1 all the time: closed form does not hold */
+    bool is_walked; /* its rate was not 1 all the time: closed form does not hold */
 } OrrProgress;
 
 typedef struct {
     OrrLane lane[ORR_N_STREAMS];
     OrrProgress progress;
-    int64_t host_base_ns;    /* issue time = base + host time of the program so far */
-    int64_t sync_ns;         /* when the last host synchronisation returned */
+    int64_t host_base_ns; /* issue time = base + host time of the program so far */
+    int64_t sync_ns;      /* when the last host synchronisation returned */
     uint32_t rate[2];
-    uint8_t sync_stream;     /* what it waited for */
+    uint8_t sync_stream; /* what it waited for */
     uint8_t is_probed;
     uint16_t resident[ORR_N_COMM_KINDS];
     int64_t owner_ns[ORR_N_OWNERS];
@@ -77,15 +77,16 @@ typedef struct {
     };
     uint8_t group, is_pair, is_flowing, is_eager;
     uint8_t stream, receive_stream; /* of the members, or of sender and receiver */
-    uint32_t index;          /* group, or group * n_pairs + pair */
-    uint32_t what;           /* collective, or part of the sender */
+    uint32_t index;                 /* group, or group * n_pairs + pair */
+    uint32_t what;                  /* collective, or part of the sender */
     uint32_t eager_delivered;
     uint32_t last_rank, generation, flow;
     int64_t arrived_ns;
 } OrrPlace;
 
 typedef struct {
-    double count, transfer_ns, wait_ns, exposed_ns; /* weighted sums of whole nanoseconds: exact below 2^53 */
+    double count, transfer_ns, wait_ns,
+        exposed_ns; /* weighted sums of whole nanoseconds: exact below 2^53 */
 } OrrCommSum;
 
 /* One finished item, for the critical path. */
@@ -104,7 +105,7 @@ typedef struct {
     const OrrExecOptions *options;
     OrrCompiled *compiled;
     OrrQueue queue;
-    OrrFluid *fluid;         /* NULL: no link can saturate */
+    OrrFluid *fluid; /* NULL: no link can saturate */
     bool is_fluid_dirty;
     int64_t now_ns;
     uint32_t max_steps, n_places;
@@ -112,17 +113,17 @@ typedef struct {
     OrrPlace *places;
     uint32_t coll_place[ORR_N_GROUPS][256]; /* first place of (group, communicator), or ORR_NONE */
     uint32_t pair_place[ORR_N_GROUPS][256];
-    int64_t *end_ns;         /* [max_steps * n_ranks] */
-    int64_t *window_ns;      /* [ORR_WINDOWS * n_ranks * ORR_N_OWNERS] */
-    uint32_t *to_end;        /* [max_steps] ranks that have yet to end the step */
-    OrrCommSum *sums;        /* [ORR_WINDOWS * (n_colls + n_p2ps)] */
-    OrrLogged *log;          /* NULL: no path wanted */
-    uint64_t *log_first;     /* [n_ranks * ORR_N_STREAMS] into log; capacity: ORR_LOG_STEPS steps */
-    uint32_t *lane_items;    /* [n_roles * ORR_N_STREAMS] items of a step */
-    uint32_t ended_step;     /* the last step that all ranks have ended, ORR_NONE at first */
+    int64_t *end_ns;      /* [max_steps * n_ranks] */
+    int64_t *window_ns;   /* [ORR_WINDOWS * n_ranks * ORR_N_OWNERS] */
+    uint32_t *to_end;     /* [max_steps] ranks that have yet to end the step */
+    OrrCommSum *sums;     /* [ORR_WINDOWS * (n_colls + n_p2ps)] */
+    OrrLogged *log;       /* NULL: no path wanted */
+    uint64_t *log_first;  /* [n_ranks * ORR_N_STREAMS] into log; capacity: ORR_LOG_STEPS steps */
+    uint32_t *lane_items; /* [n_roles * ORR_N_STREAMS] items of a step */
+    uint32_t ended_step;  /* the last step that all ranks have ended, ORR_NONE at first */
     bool is_over;
     uint64_t n_events;
-    char *mismatch;          /* two members brought different collectives */
+    char *mismatch; /* two members brought different collectives */
 } OrrExec;
 
 /* lane.c */
@@ -149,8 +150,7 @@ void orr_exec__idle(OrrExec *x, uint32_t r, const OrrItem *item, int64_t start_n
 void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
 void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t step);
 void orr_exec__result(OrrExec *x, OrrExecResult *result);
-static inline uint32_t orr_exec__sum_index(const OrrExec *x, uint8_t type, uint32_t what)
-{
+static inline uint32_t orr_exec__sum_index(const OrrExec *x, uint8_t type, uint32_t what) {
     return type == ORR_ITEM_COLL ? what : x->bound->program->n_colls + what;
 }
 /* path.c */

@@ -1,22 +1,18 @@
 /* Streams of a rank: when the head of a stream may start, and what its end sets free. */
 #include "sim/exec/exec_priv.h"
 
-static const OrrCompiledRole *role_of(const OrrExec *x, uint32_t r)
-{
+static const OrrCompiledRole *role_of(const OrrExec *x, uint32_t r) {
     return &x->compiled->roles[x->bound->role[r]];
 }
 
-const OrrItem *orr_exec__head(const OrrExec *x, uint32_t r, uint32_t s)
-{
+const OrrItem *orr_exec__head(const OrrExec *x, uint32_t r, uint32_t s) {
     const OrrLane *l = &x->ranks[r].lane[s];
-    const OrrCompiledSegment *seg =
-        &x->compiled->segments[role_of(x, r)->calls[l->call].segment];
+    const OrrCompiledSegment *seg = &x->compiled->segments[role_of(x, r)->calls[l->call].segment];
     return &x->compiled->items[seg->first_item[s] + l->item];
 }
 
 /* Host time of the program at the start of the head's call, host base included. */
-int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s)
-{
+int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s) {
     const OrrCompiledRole *role = role_of(x, r);
     const OrrLane *l = &x->ranks[r].lane[s];
     return x->ranks[r].host_base_ns + l->step * role->host_at[role->n_calls] +
@@ -24,8 +20,7 @@ int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s)
 }
 
 /* Moves the head to the next item; the lane is done after the last step. */
-static void settle_head(OrrExec *x, uint32_t r, uint32_t s)
-{
+static void settle_head(OrrExec *x, uint32_t r, uint32_t s) {
     const OrrCompiledRole *role = role_of(x, r);
     OrrLane *l = &x->ranks[r].lane[s];
     if (role->base[s][role->n_calls] == 0) {
@@ -45,22 +40,21 @@ static void settle_head(OrrExec *x, uint32_t r, uint32_t s)
 }
 
 /* Which streams the head still waits for, a bit each; 0: it may start. */
-static uint16_t missing(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
-{
+static uint16_t missing(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     const OrrCompiledRole *role = role_of(x, r);
     const OrrRank *rank = &x->ranks[r];
     const OrrLane *l = &rank->lane[s];
     uint32_t n = role->n_calls, mask = 0;
     if (s != ORR_STREAM_HOST) {
-        uint32_t syncs = l->step * role->syncs_before[n] + role->syncs_before[l->call] +
-                         item->n_syncs_before;
+        uint32_t syncs =
+            l->step * role->syncs_before[n] + role->syncs_before[l->call] + item->n_syncs_before;
         if (rank->lane[ORR_STREAM_HOST].completed < syncs)
             mask |= 1u << ORR_STREAM_HOST;
     }
     for (uint32_t w = 0; w < item->n_waits; w++) {
         const OrrItemWait *wait = &x->compiled->waits[item->first_wait + w];
-        uint32_t need = l->step * role->base[wait->stream][n] +
-                        role->base[wait->stream][l->call] + wait->count;
+        uint32_t need =
+            l->step * role->base[wait->stream][n] + role->base[wait->stream][l->call] + wait->count;
         if (rank->lane[wait->stream].completed < need)
             mask |= 1u << wait->stream;
     }
@@ -75,8 +69,7 @@ static uint16_t missing(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem 
     return mask;
 }
 
-static bool waits_for(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item, uint32_t q)
-{
+static bool waits_for(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item, uint32_t q) {
     const OrrCompiledRole *role = role_of(x, r);
     const OrrLane *l = &x->ranks[r].lane[s];
     for (uint32_t w = 0; w < item->n_waits; w++)
@@ -90,8 +83,7 @@ static bool waits_for(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *i
 }
 
 /* What the head waited for last, now that it may start: ties go to the smallest stream. */
-static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
-{
+static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     OrrRank *rank = &x->ranks[r];
     OrrLane *l = &rank->lane[s];
     l->pred = ORR_PRED_PREVIOUS;
@@ -120,8 +112,7 @@ static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *
     }
 }
 
-static void wake(OrrExec *x, uint32_t r, uint32_t s)
-{
+static void wake(OrrExec *x, uint32_t r, uint32_t s) {
     OrrRank *rank = &x->ranks[r];
     for (uint32_t q = 0; q < ORR_N_STREAMS; q++)
         if (q != s && rank->lane[q].state == ORR_LANE_BLOCKED &&
@@ -130,8 +121,7 @@ static void wake(OrrExec *x, uint32_t r, uint32_t s)
 }
 
 /* The host returns from a synchronisation, or will when it gets there. */
-static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item)
-{
+static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item) {
     OrrRank *rank = &x->ranks[r];
     OrrLane *l = &rank->lane[ORR_STREAM_HOST];
     int64_t reach = orr_exec__host_at(x, r, ORR_STREAM_HOST) + item->issue_ns;
@@ -146,8 +136,7 @@ static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item)
     settle_head(x, r, ORR_STREAM_HOST);
 }
 
-static void try_sync(OrrExec *x, uint32_t r)
-{
+static void try_sync(OrrExec *x, uint32_t r) {
     OrrLane *l = &x->ranks[r].lane[ORR_STREAM_HOST];
     while (l->state == ORR_LANE_BLOCKED) {
         const OrrItem *item = orr_exec__head(x, r, ORR_STREAM_HOST);
@@ -160,8 +149,7 @@ static void try_sync(OrrExec *x, uint32_t r)
     }
 }
 
-void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s)
-{
+void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
     OrrLane *l = &x->ranks[r].lane[s];
     if (l->state != ORR_LANE_BLOCKED)
         return;
@@ -198,8 +186,7 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s)
 }
 
 /* A communication kernel begins to occupy its stream; it meets the others. */
-void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s)
-{
+void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s) {
     OrrLane *l = &x->ranks[r].lane[s];
     const OrrItem *item = orr_exec__head(x, r, s);
     bool takes_sms;
@@ -212,25 +199,32 @@ void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s)
     orr_exec__arrive(x, r, s, item);
 }
 
-static void probe(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
-{
+static void probe(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     const OrrLane *l = &x->ranks[r].lane[s];
     const OrrCall *call = &role_of(x, r)->calls[l->call];
     const OrrProgram *p = x->bound->program;
     bool is_coll = item->type == ORR_ITEM_COLL;
-    OrrSpan span = {.rank = r, .step = l->step, .stream = s, .pass = call->pass,
-                    .op_kind = is_coll ? ORR_OP_COLL : ORR_OP_P2P, .what = item->what,
-                    .call = l->call, .op = item->op, .chunk = call->chunk,
-                    .micro_batch = call->micro_batch, .group = ORR_NONE,
-                    .start_ns = l->start_ns, .arrived_ns = l->arrived_ns, .end_ns = x->now_ns};
+    OrrSpan span = {.rank = r,
+                    .step = l->step,
+                    .stream = s,
+                    .pass = call->pass,
+                    .op_kind = is_coll ? ORR_OP_COLL : ORR_OP_P2P,
+                    .what = item->what,
+                    .call = l->call,
+                    .op = item->op,
+                    .chunk = call->chunk,
+                    .micro_batch = call->micro_batch,
+                    .group = ORR_NONE,
+                    .start_ns = l->start_ns,
+                    .arrived_ns = l->arrived_ns,
+                    .end_ns = x->now_ns};
     if (is_coll)
         span.group = x->bound->groups[p->colls[item->what].group].group_of[r];
     orr_exec__show(x, &span);
 }
 
 /* The item at the head of a stream ends now. */
-void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s)
-{
+void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
     OrrRank *rank = &x->ranks[r];
     OrrLane *l = &rank->lane[s];
     const OrrItem *item = orr_exec__head(x, r, s);
@@ -247,8 +241,8 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s)
     }
     if (x->log)
         orr_exec__log(x, r, s, item);
-    l->ended = (OrrEnded){l->start_ns, l->arrived_ns, item->what, l->step, item->type,
-                          l->is_issue_bound, 1};
+    l->ended = (OrrEnded){l->start_ns, l->arrived_ns,     item->what, l->step,
+                          item->type,  l->is_issue_bound, 1};
     l->ended_blocker = l->blocker;
     l->ended_blocker_end_ns = l->blocker_end_ns;
     l->free_ns = x->now_ns;

@@ -14,18 +14,15 @@ typedef struct {
     OrrBound *bound;
 } Binder;
 
-static uint32_t gpu_of(const OrrLowering *in, uint32_t rank)
-{
+static uint32_t gpu_of(const OrrLowering *in, uint32_t rank) {
     return in->placement ? orr_placement_gpu(in->placement, rank) : rank;
 }
 
-static uint32_t fixed_point(double frac)
-{
+static uint32_t fixed_point(double frac) {
     return (uint32_t)CLAMP(llround(frac * ORR_RATE_ONE), 1, (long long)ORR_RATE_ONE);
 }
 
-static void bind_ranks(Binder *k)
-{
+static void bind_ranks(Binder *k) {
     OrrBound *b = k->bound;
     const OrrLayout *layout = &k->in->job->layout;
     b->n_ranks = b->n_real_ranks = (uint32_t)orr_layout_world(layout);
@@ -58,8 +55,7 @@ static void bind_ranks(Binder *k)
         b->capacity[l] = (uint64_t)orr_cluster_link_bytes_per_s(k->in->cluster, l);
 }
 
-static void bind_members(Binder *k, OrrGroup kind, OrrBoundGroup *g)
-{
+static void bind_members(Binder *k, OrrGroup kind, OrrBoundGroup *g) {
     const OrrLayout *layout = &k->in->job->layout;
     uint32_t n = k->bound->n_ranks;
     g->n_groups = orr_layout_n_groups(layout, kind);
@@ -78,8 +74,7 @@ static void bind_members(Binder *k, OrrGroup kind, OrrBoundGroup *g)
 }
 
 /* Groups whose places are equal are of one class. */
-static GArray *classify(Binder *k, OrrBoundGroup *g)
-{
+static GArray *classify(Binder *k, OrrBoundGroup *g) {
     GArray *places = g_array_new(FALSE, TRUE, sizeof(OrrCommPlace));
     g_autofree uint32_t *gpus = g_new(uint32_t, g->size);
     for (uint32_t i = 0; i < g->n_groups; i++) {
@@ -101,8 +96,7 @@ static GArray *classify(Binder *k, OrrBoundGroup *g)
     return places;
 }
 
-static uint32_t find_shape(GArray *shapes, const OrrLoadShape *shape)
-{
+static uint32_t find_shape(GArray *shapes, const OrrLoadShape *shape) {
     for (uint32_t i = 0; i < shapes->len; i++) {
         const OrrLoadShape *s = &g_array_index(shapes, OrrLoadShape, i);
         if (s->pattern == shape->pattern && fabs(s->nvlink_ratio - shape->nvlink_ratio) < 1e-9 &&
@@ -114,25 +108,27 @@ static uint32_t find_shape(GArray *shapes, const OrrLoadShape *shape)
 }
 
 /* Turns a plan per byte of `size` into one per byte on the busiest resource. */
-static OrrPlan normalise(const OrrCollPlan *plan, int64_t bytes, GArray *shapes)
-{
+static OrrPlan normalise(const OrrCollPlan *plan, int64_t bytes, GArray *shapes) {
     double unit = plan->nic_per_nic > 0 ? plan->nic_per_nic : plan->nvlink_per_rank;
-    OrrPlan out = {.latency_ns = plan->latency_ns, .algo = plan->algo, .proto = plan->proto,
-                   .n_channels = plan->n_channels, .weight = MAX(plan->n_channels, 1u),
+    OrrPlan out = {.latency_ns = plan->latency_ns,
+                   .algo = plan->algo,
+                   .proto = plan->proto,
+                   .n_channels = plan->n_channels,
+                   .weight = MAX(plan->n_channels, 1u),
                    .cap_bytes_per_s = 1};
     if (unit <= 0 || bytes <= 0 || !(plan->bytes_per_s > 0))
         return out;
     out.work_bytes = (uint64_t)ceil((double)bytes * unit);
     out.cap_bytes_per_s = (uint64_t)MAX(plan->bytes_per_s * unit, 1.0);
     if (shapes) {
-        OrrLoadShape shape = {plan->pattern, plan->nvlink_per_rank / unit, plan->nic_per_nic / unit};
+        OrrLoadShape shape = {plan->pattern, plan->nvlink_per_rank / unit,
+                              plan->nic_per_nic / unit};
         out.load = find_shape(shapes, &shape);
     }
     return out;
 }
 
-static void bind_uses(Binder *k, OrrBoundGroup *g, const GArray *places, const GArray *shapes)
-{
+static void bind_uses(Binder *k, OrrBoundGroup *g, const GArray *places, const GArray *shapes) {
     g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(OrrUse));
     g_autoptr(GArray) uses = g_array_new(FALSE, FALSE, sizeof(OrrUse));
     g_autofree uint32_t *gpus = g_new(uint32_t, g->size);
@@ -154,8 +150,7 @@ static void bind_uses(Binder *k, OrrBoundGroup *g, const GArray *places, const G
     g->loads.uses = g_memdup2(all->data, (gsize)all->len * sizeof(OrrUse));
 }
 
-static bool bind_colls(Binder *k, OrrGroup kind, OrrBoundGroup *g, GError **error)
-{
+static bool bind_colls(Binder *k, OrrGroup kind, OrrBoundGroup *g, GError **error) {
     g_autoptr(GArray) places = classify(k, g);
     g_autoptr(GArray) shapes = g_array_new(FALSE, TRUE, sizeof(OrrLoadShape));
     uint32_t n = k->program->n_colls;
@@ -178,8 +173,7 @@ static bool bind_colls(Binder *k, OrrGroup kind, OrrBoundGroup *g, GError **erro
 }
 
 /* Directed pairs of positions that some part uses. */
-static void find_pairs(Binder *k, OrrGroup kind, OrrBoundGroup *g, GArray *pairs)
-{
+static void find_pairs(Binder *k, OrrGroup kind, OrrBoundGroup *g, GArray *pairs) {
     g->pair_index = g_new(uint32_t, (gsize)g->size * g->size);
     memset(g->pair_index, 0xff, (gsize)g->size * g->size * sizeof *g->pair_index);
     const OrrProgram *p = k->program;
@@ -194,8 +188,8 @@ static void find_pairs(Binder *k, OrrGroup kind, OrrBoundGroup *g, GArray *pairs
                 for (uint32_t i = 0; i < batch->n_parts; i++) {
                     const OrrP2pPart *part = &p->parts[batch->first_part + i];
                     uint32_t me = p->roles[r].stage;
-                    uint32_t pair = part->is_send ? me * g->size + part->peer
-                                                  : part->peer * g->size + me;
+                    uint32_t pair =
+                        part->is_send ? me * g->size + part->peer : part->peer * g->size + me;
                     if (part->group != kind || g->pair_index[pair] != ORR_NONE)
                         continue;
                     g->pair_index[pair] = pairs->len;
@@ -210,8 +204,7 @@ typedef struct {
     uint32_t is_inside;
 } PairPlace;
 
-static uint32_t pair_class(GArray *classes, const PairPlace *place)
-{
+static uint32_t pair_class(GArray *classes, const PairPlace *place) {
     for (uint32_t c = 0; c < classes->len; c++)
         if (memcmp(&g_array_index(classes, PairPlace, c), place, sizeof *place) == 0)
             return c;
@@ -219,8 +212,7 @@ static uint32_t pair_class(GArray *classes, const PairPlace *place)
     return classes->len - 1;
 }
 
-static void bind_pair_plans(Binder *k, OrrGroup kind, OrrBoundGroup *g, const GArray *classes)
-{
+static void bind_pair_plans(Binder *k, OrrGroup kind, OrrBoundGroup *g, const GArray *classes) {
     uint32_t n = k->program->n_parts;
     g->n_pair_classes = classes->len;
     g->pair_plans = g_new0(OrrPlan, (gsize)classes->len * n + 1);
@@ -236,8 +228,7 @@ static void bind_pair_plans(Binder *k, OrrGroup kind, OrrBoundGroup *g, const GA
         }
 }
 
-static void bind_pairs(Binder *k, OrrGroup kind, OrrBoundGroup *g)
-{
+static void bind_pairs(Binder *k, OrrGroup kind, OrrBoundGroup *g) {
     g_autoptr(GArray) pairs = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     g_autoptr(GArray) classes = g_array_new(FALSE, TRUE, sizeof(PairPlace));
     g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(OrrUse));
@@ -270,8 +261,7 @@ static void bind_pairs(Binder *k, OrrGroup kind, OrrBoundGroup *g)
     bind_pair_plans(k, kind, g, classes);
 }
 
-static bool bind_group(Binder *k, OrrGroup kind, GError **error)
-{
+static bool bind_group(Binder *k, OrrGroup kind, GError **error) {
     bool has_colls = false, has_parts = false;
     for (uint32_t i = 0; i < k->program->n_colls; i++)
         has_colls |= k->program->colls[i].group == kind;
@@ -290,8 +280,7 @@ static bool bind_group(Binder *k, OrrGroup kind, GError **error)
     return true;
 }
 
-OrrBound *orr_lower_bind(const OrrLowering *in, const OrrProgram *program, GError **error)
-{
+OrrBound *orr_lower_bind(const OrrLowering *in, const OrrProgram *program, GError **error) {
     Binder k = {in, program, g_new0(OrrBound, 1)};
     k.bound->program = program;
     bind_ranks(&k);

@@ -6,33 +6,29 @@
 #include <string.h>
 
 /* Layers of a part in units of recompute: each group of `n` layers keeps only its input. */
-static bool is_recomputed(const OrrLower *w, uint32_t index)
-{
+static bool is_recomputed(const OrrLower *w, uint32_t index) {
     const OrrRecomputeSpec *r = &w->in->job->recompute;
     if (r->policy != ORR_RECOMPUTE_FULL)
         return false;
     return r->method == ORR_RECOMPUTE_UNIFORM || index < r->layers;
 }
 
-static uint32_t group_layers(const OrrLower *w)
-{
+static uint32_t group_layers(const OrrLower *w) {
     const OrrRecomputeSpec *r = &w->in->job->recompute;
     bool is_grouped = r->policy == ORR_RECOMPUTE_FULL && r->method == ORR_RECOMPUTE_UNIFORM;
     return is_grouped ? MAX(r->layers, 1u) : 1;
 }
 
-static int64_t gathered_bytes(const OrrLower *w, uint64_t n_params)
-{
+static int64_t gathered_bytes(const OrrLower *w, uint64_t n_params) {
     return (int64_t)((double)n_params * orr_dtype_bytes(w->precision->gather));
 }
 
-static int64_t buffer_bytes(const OrrLower *w, uint64_t n_params)
-{
+static int64_t buffer_bytes(const OrrLower *w, uint64_t n_params) {
     return (int64_t)((double)n_params * orr_dtype_bytes(w->precision->gradients));
 }
 
-/* Host order of ZeRO-3: unit i is gathered when the host comes to it, at most `prefetch` units ahead
- * of the compute stream: its gather waits for the end of unit i - prefetch - 1. */
+/* Host order of ZeRO-3: unit i is gathered when the host comes to it, at most `prefetch` units
+ * ahead of the compute stream: its gather waits for the end of unit i - prefetch - 1. */
 typedef struct {
     uint32_t unit_end[64]; /* last compute operation of recent units, a ring */
     uint32_t n_units;
@@ -41,8 +37,7 @@ typedef struct {
 
 #define N_RING 64u
 
-static uint32_t gather_unit(OrrLower *w, Gathers *g, uint64_t n_params, const char *label)
-{
+static uint32_t gather_unit(OrrLower *w, Gathers *g, uint64_t n_params, const char *label) {
     OrrColl coll = orr_lower__gather(w, n_params, label);
     uint32_t op = orr_builder_coll(w->b, ORR_STREAM_DP_PARAMETER, &coll);
     orr_builder_mem(w->b, ORR_MEM_WEIGHTS, false, gathered_bytes(w, n_params));
@@ -52,15 +47,13 @@ static uint32_t gather_unit(OrrLower *w, Gathers *g, uint64_t n_params, const ch
     return op;
 }
 
-static bool is_zero3(const OrrLower *w)
-{
+static bool is_zero3(const OrrLower *w) {
     return w->layout->zero_stage == 3 && w->dp > 1;
 }
 
 /* The unit whose operations were appended since @from ends: what it waited for, what it frees. */
 static void unit_end(OrrLower *w, Gathers *g, uint32_t from, uint32_t gather, uint64_t n_params,
-                     bool is_kept)
-{
+                     bool is_kept) {
     if (gather != ORR_NONE && from < orr_builder_n_ops(w->b))
         for (uint32_t i = from; i < orr_builder_n_ops(w->b); i++)
             if (orr_builder_stream(w->b, i) == ORR_STREAM_COMPUTE) {
@@ -78,8 +71,7 @@ typedef struct {
     bool is_active;
 } Bucket;
 
-static void bucket_flush(OrrLower *w, Bucket *k)
-{
+static void bucket_flush(OrrLower *w, Bucket *k) {
     if (k->pending == 0)
         return;
     OrrColl coll = orr_lower__reduce(w, k->pending, "grads");
@@ -89,8 +81,7 @@ static void bucket_flush(OrrLower *w, Bucket *k)
     k->pending = 0;
 }
 
-static void bucket_add(OrrLower *w, Bucket *k, uint64_t n_params)
-{
+static void bucket_add(OrrLower *w, Bucket *k, uint64_t n_params) {
     if (!k->is_active)
         return;
     k->pending += n_params;
@@ -100,8 +91,7 @@ static void bucket_add(OrrLower *w, Bucket *k, uint64_t n_params)
 }
 
 /* Forward of `count` layers from @first that keep only the input of the first. */
-static void forward_group(OrrLower *w, uint32_t first, uint32_t count)
-{
+static void forward_group(OrrLower *w, uint32_t first, uint32_t count) {
     int64_t input = orr_emit_layer_stored_bytes(&w->emit, true);
     for (uint32_t i = 0; i < count; i++) {
         orr_emit_layer_forward(&w->emit, w->b, first + i, true);
@@ -110,8 +100,7 @@ static void forward_group(OrrLower *w, uint32_t first, uint32_t count)
     }
 }
 
-static void emit_forward(OrrLower *w, uint32_t v, uint32_t variant)
-{
+static void emit_forward(OrrLower *w, uint32_t v, uint32_t variant) {
     const OrrStagePart *p = &w->parts[v];
     bool gathers = is_zero3(w) && (!(variant & ORR_GATHER_KEEP) || variant & ORR_GRAD_FIRST);
     bool is_kept = (variant & ORR_GATHER_KEEP) != 0;
@@ -146,8 +135,7 @@ static void emit_forward(OrrLower *w, uint32_t v, uint32_t variant)
 }
 
 /* Backward of a group of recomputed layers: all forward again, then backward in reverse. */
-static void backward_group(OrrLower *w, uint32_t first, uint32_t count, OrrPass pass)
-{
+static void backward_group(OrrLower *w, uint32_t first, uint32_t count, OrrPass pass) {
     if (pass != ORR_W)
         for (uint32_t i = 0; i < count; i++)
             orr_emit_layer_forward(&w->emit, w->b, first + i, false);
@@ -167,18 +155,17 @@ typedef struct {
 } Backward;
 
 static void backward_unit(OrrLower *w, Backward *k, uint64_t n_params, uint32_t from,
-                          uint32_t gather)
-{
+                          uint32_t gather) {
     unit_end(w, &k->g, from, gather, n_params, k->is_kept || !is_zero3(w) || k->pass == ORR_I);
     if (k->pass != ORR_I)
         bucket_add(w, &k->bucket, n_params);
 }
 
-static void emit_backward(OrrLower *w, uint32_t v, OrrPass pass, uint32_t variant)
-{
+static void emit_backward(OrrLower *w, uint32_t v, OrrPass pass, uint32_t variant) {
     const OrrStagePart *p = &w->parts[v];
     bool keeps = (variant & ORR_GATHER_KEEP) != 0;
-    Backward k = {.pass = pass, .gathers = is_zero3(w) && !keeps && pass != ORR_W,
+    Backward k = {.pass = pass,
+                  .gathers = is_zero3(w) && !keeps && pass != ORR_W,
                   .is_kept = keeps && !(variant & ORR_GRAD_FINAL)};
     k.bucket.is_active = orr_lower__reduces_inside(w) && (is_zero3(w) || variant & ORR_GRAD_FINAL);
     uint64_t all = orr_lower__params(w, v);
@@ -214,8 +201,7 @@ static void emit_backward(OrrLower *w, uint32_t v, OrrPass pass, uint32_t varian
         orr_builder_mem(w->b, ORR_MEM_GRADIENTS, true, -buffer_bytes(w, all));
 }
 
-static void allocate_buffer(OrrLower *w, uint32_t v, OrrPass pass, uint32_t variant)
-{
+static void allocate_buffer(OrrLower *w, uint32_t v, OrrPass pass, uint32_t variant) {
     if (pass == ORR_F || pass == ORR_I || !(variant & ORR_GRAD_FIRST) ||
         !w->fw->shard_gradient_buffer || w->layout->zero_stage != 2)
         return;
@@ -223,8 +209,7 @@ static void allocate_buffer(OrrLower *w, uint32_t v, OrrPass pass, uint32_t vari
     orr_builder_mem(w->b, ORR_MEM_GRADIENTS, false, buffer_bytes(w, orr_lower__params(w, v)));
 }
 
-void orr_lower__piece_end(OrrLower *w, OrrPiece *piece)
-{
+void orr_lower__piece_end(OrrLower *w, OrrPiece *piece) {
     for (int s = 0; s < ORR_N_STREAMS; s++) {
         piece->first[s] = orr_builder_first_on(w->b, s);
         piece->last[s] = orr_builder_last_on(w->b, s);
@@ -234,8 +219,7 @@ void orr_lower__piece_end(OrrLower *w, OrrPiece *piece)
 }
 
 /* Virtual stages whose parts look alike share a piece: the first of them builds it. */
-static uint32_t twin(const OrrLower *w, uint32_t v)
-{
+static uint32_t twin(const OrrLower *w, uint32_t v) {
     const OrrStagePart *p = &w->parts[v];
     for (uint32_t u = 0; u < v; u++)
         if (w->parts[u].n_layers == p->n_layers && w->parts[u].has_embedding == p->has_embedding &&
@@ -247,17 +231,15 @@ static uint32_t twin(const OrrLower *w, uint32_t v)
     return v;
 }
 
-const OrrPiece *orr_lower__piece(OrrLower *w, uint32_t v, OrrPass pass, uint32_t variant)
-{
+const OrrPiece *orr_lower__piece(OrrLower *w, uint32_t v, OrrPass pass, uint32_t variant) {
     uint32_t u = twin(w, v);
     OrrPiece *piece = &w->pieces[(u * ORR_N_PASSES + pass) * ORR_N_VARIANTS + variant];
     if (piece->is_built)
         return piece;
     const OrrStagePart *p = &w->parts[u];
-    g_autofree char *label =
-        g_strdup_printf("%s %u layers%s%s%s", orr_pass_name(pass), p->n_layers,
-                        p->has_embedding ? " +emb" : "", p->has_head ? " +head" : "",
-                        variant & ORR_GRAD_FINAL && pass != ORR_F ? " last" : "");
+    g_autofree char *label = g_strdup_printf(
+        "%s %u layers%s%s%s", orr_pass_name(pass), p->n_layers, p->has_embedding ? " +emb" : "",
+        p->has_head ? " +head" : "", variant & ORR_GRAD_FINAL && pass != ORR_F ? " last" : "");
     orr_builder_segment_begin(w->b, label);
     allocate_buffer(w, u, pass, variant);
     if (pass == ORR_F)

@@ -9,35 +9,33 @@
 #include <string.h>
 
 static OrrColl data_coll(const OrrLower *w, OrrCollective kind, OrrDtype dtype, OrrCommKind purpose,
-                         uint32_t comm, uint64_t n_params, const char *label)
-{
-    OrrColl coll = {.kind = kind, .group = w->dp_group, .comm = comm, .purpose = purpose,
+                         uint32_t comm, uint64_t n_params, const char *label) {
+    OrrColl coll = {.kind = kind,
+                    .group = w->dp_group,
+                    .comm = comm,
+                    .purpose = purpose,
                     .dtype = dtype,
                     .bytes = (int64_t)((double)n_params * orr_dtype_bytes(dtype))};
     g_strlcpy(coll.label, label, sizeof coll.label);
     return coll;
 }
 
-OrrColl orr_lower__reduce(const OrrLower *w, uint64_t n_params, const char *label)
-{
+OrrColl orr_lower__reduce(const OrrLower *w, uint64_t n_params, const char *label) {
     bool is_sharded = w->layout->zero_stage > 0;
     return data_coll(w, is_sharded ? ORR_REDUCE_SCATTER : ORR_ALL_REDUCE, w->precision->reduce,
                      ORR_COMM_DP_GRADIENT, ORR_COMM_ID_GRADIENT, n_params, label);
 }
 
-OrrColl orr_lower__gather(const OrrLower *w, uint64_t n_params, const char *label)
-{
+OrrColl orr_lower__gather(const OrrLower *w, uint64_t n_params, const char *label) {
     return data_coll(w, ORR_ALL_GATHER, w->precision->gather, ORR_COMM_DP_PARAMETER,
                      ORR_COMM_ID_PARAMETER, n_params, label);
 }
 
-bool orr_lower__reduces(const OrrLower *w)
-{
+bool orr_lower__reduces(const OrrLower *w) {
     return w->dp > 1;
 }
 
-bool orr_lower__reduces_inside(const OrrLower *w)
-{
+bool orr_lower__reduces_inside(const OrrLower *w) {
     if (!orr_lower__reduces(w))
         return false;
     if (w->layout->zero_stage == 3)
@@ -47,14 +45,12 @@ bool orr_lower__reduces_inside(const OrrLower *w)
     return w->fw->overlap_grad_reduce;
 }
 
-static bool makes_gradients(const OrrSlot *slot)
-{
+static bool makes_gradients(const OrrSlot *slot) {
     return slot->pass == ORR_B || slot->pass == ORR_W;
 }
 
 /* Position of slot @i among those of its chunk that make gradients, and how many there are. */
-static uint32_t gradient_index(const OrrOrder *o, uint32_t stage, uint32_t i, uint32_t *n)
-{
+static uint32_t gradient_index(const OrrOrder *o, uint32_t stage, uint32_t i, uint32_t *n) {
     uint32_t index = 0;
     const OrrSlot *slot = &o->slots[i];
     *n = 0;
@@ -68,16 +64,14 @@ static uint32_t gradient_index(const OrrOrder *o, uint32_t stage, uint32_t i, ui
     return index;
 }
 
-static bool is_first_forward(const OrrOrder *o, uint32_t stage, uint32_t i)
-{
+static bool is_first_forward(const OrrOrder *o, uint32_t stage, uint32_t i) {
     for (uint32_t j = o->first[stage]; j < i; j++)
         if (o->slots[j].pass == ORR_F && o->slots[j].chunk == o->slots[i].chunk)
             return false;
     return true;
 }
 
-uint32_t orr_lower__variant(const OrrLower *w, uint32_t stage, uint32_t i)
-{
+uint32_t orr_lower__variant(const OrrLower *w, uint32_t stage, uint32_t i) {
     const OrrOrder *o = w->in->order;
     const OrrSlot *slot = &o->slots[i];
     bool keeps = w->layout->zero_stage == 3 && w->dp > 1 && !w->layout->reshard_after_forward;

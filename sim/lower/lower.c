@@ -2,15 +2,13 @@
 
 #include "sim/lower/lower_priv.h"
 
-uint64_t orr_lower__params(const OrrLower *w, uint32_t v)
-{
+uint64_t orr_lower__params(const OrrLower *w, uint32_t v) {
     const OrrStagePart *p = &w->parts[v];
     return p->n_layers * w->local.layer + (p->has_embedding ? w->local.embedding : 0) +
            (p->has_head ? w->local.head : 0);
 }
 
-static void places_of_virtual(OrrLower *w)
-{
+static void places_of_virtual(OrrLower *w) {
     const OrrOrder *o = w->in->order;
     for (uint32_t s = 0; s < o->shape.n_stages; s++)
         for (uint32_t c = 0; c < o->shape.n_chunks; c++) {
@@ -20,10 +18,11 @@ static void places_of_virtual(OrrLower *w)
         }
 }
 
-OrrProgram *orr_lower_program(const OrrLowering *in, GError **error)
-{
+OrrProgram *orr_lower_program(const OrrLowering *in, GError **error) {
     const OrrJob *job = in->job;
-    OrrLower w = {.in = in, .layout = &job->layout, .fw = in->framework,
+    OrrLower w = {.in = in,
+                  .layout = &job->layout,
+                  .fw = in->framework,
                   .precision = &job->precision,
                   .emit = {in->model, &job->layout, &job->batch, &job->precision, &job->recompute,
                            in->framework}};

@@ -15,15 +15,16 @@ typedef struct {
     const OrrModel *model;
     const OrrFramework *framework;
     const OrrJob *job;
-    const OrrOrder *order;         /* of the job's schedule and shape */
+    const OrrOrder *order; /* of the job's schedule and shape */
     bool is_custom_order;
     const OrrCluster *cluster;
     const OrrPlacement *placement; /* NULL: rank r on GPU r */
     const OrrCost *cost;
-    const OrrNcclForce *force;     /* NULL: nothing forced */
+    const OrrNcclForce *force; /* NULL: nothing forced */
 } OrrLowering;
 
-/* The program of one step. Errors (ORR_ERROR_INPUT): a split or a combination that cannot be run. */
+/* The program of one step. Errors (ORR_ERROR_INPUT): a split or a combination that cannot be run.
+ */
 OrrProgram *orr_lower_program(const OrrLowering *in, GError **error);
 /* Durations, plans and load vectors of @program on the cluster; the program is borrowed for the
  * life of the result. Errors (ORR_ERROR_INPUT): an algorithm that NCCL would refuse. */

@@ -18,9 +18,9 @@ typedef struct {
 
 /* What a backward (or weight half) does with gradients besides computing them. */
 enum {
-    ORR_GRAD_FINAL = 1,     /* reduce: they are final (or this run of them is) */
-    ORR_GRAD_FIRST = 2,     /* the sharded whole buffer comes to life */
-    ORR_GATHER_KEEP = 4,    /* ZeRO-3 without resharding: gathered parameters stay */
+    ORR_GRAD_FINAL = 1,  /* reduce: they are final (or this run of them is) */
+    ORR_GRAD_FIRST = 2,  /* the sharded whole buffer comes to life */
+    ORR_GATHER_KEEP = 4, /* ZeRO-3 without resharding: gathered parameters stay */
     ORR_N_VARIANTS = 8
 };
 
@@ -33,13 +33,13 @@ typedef struct {
     const OrrFramework *fw;
     const OrrPrecision *precision;
     uint32_t n_micro_batches, n_virtual;
-    OrrStagePart *parts;       /* [n_virtual] */
-    uint32_t *stage_of;        /* [n_virtual] */
-    uint32_t *chunk_of;        /* [n_virtual] */
-    uint32_t dp;               /* ranks over which gradients are reduced */
-    OrrGroup dp_group;         /* their group; ZeRO-3: the shard group */
-    OrrPiece *pieces;          /* [n_virtual * ORR_N_PASSES * ORR_N_VARIANTS] */
-    int64_t boundary_bytes;    /* of one stage-to-stage message of one rank */
+    OrrStagePart *parts;    /* [n_virtual] */
+    uint32_t *stage_of;     /* [n_virtual] */
+    uint32_t *chunk_of;     /* [n_virtual] */
+    uint32_t dp;            /* ranks over which gradients are reduced */
+    OrrGroup dp_group;      /* their group; ZeRO-3: the shard group */
+    OrrPiece *pieces;       /* [n_virtual * ORR_N_PASSES * ORR_N_VARIANTS] */
+    int64_t boundary_bytes; /* of one stage-to-stage message of one rank */
 } OrrLower;
 
 /* Local parameters (one TP rank) of virtual stage @v. */
@@ -50,7 +50,7 @@ void orr_lower__piece_end(OrrLower *w, OrrPiece *piece);
 /* gradients.c */
 OrrColl orr_lower__reduce(const OrrLower *w, uint64_t n_params, const char *label);
 OrrColl orr_lower__gather(const OrrLower *w, uint64_t n_params, const char *label);
-bool orr_lower__reduces(const OrrLower *w); /* gradients meet other ranks at all */
+bool orr_lower__reduces(const OrrLower *w);        /* gradients meet other ranks at all */
 bool orr_lower__reduces_inside(const OrrLower *w); /* within backward segments */
 uint32_t orr_lower__variant(const OrrLower *w, uint32_t stage, uint32_t slot);
 /* pipeline.c: a role of each stage. */

@@ -18,24 +18,21 @@ typedef struct {
 typedef struct {
     OrrLower *w;
     uint32_t stage, first, n_slots;
-    uint32_t *call;          /* call of slot i */
-    uint32_t *receive;       /* call that receives the input of slot i, or ORR_NONE */
-    const OrrPiece **piece;  /* of slot i */
+    uint32_t *call;         /* call of slot i */
+    uint32_t *receive;      /* call that receives the input of slot i, or ORR_NONE */
+    const OrrPiece **piece; /* of slot i */
 } Role;
 
-static const OrrSlot *slot_at(const Role *role, uint32_t i)
-{
+static const OrrSlot *slot_at(const Role *role, uint32_t i) {
     return &role->w->in->order->slots[role->first + i];
 }
 
-static uint32_t virtual_of(const Role *role, const OrrSlot *slot)
-{
+static uint32_t virtual_of(const Role *role, const OrrSlot *slot) {
     const OrrOrder *o = role->w->in->order;
     return o->virtual_stage[role->stage * o->shape.n_chunks + slot->chunk];
 }
 
-static Message input_of(const Role *role, const OrrSlot *slot)
-{
+static Message input_of(const Role *role, const OrrSlot *slot) {
     const OrrLower *w = role->w;
     uint32_t v = virtual_of(role, slot);
     Message m = {false, 0, 0};
@@ -47,8 +44,7 @@ static Message input_of(const Role *role, const OrrSlot *slot)
     return m;
 }
 
-static Message output_of(const Role *role, const OrrSlot *slot)
-{
+static Message output_of(const Role *role, const OrrSlot *slot) {
     const OrrLower *w = role->w;
     uint32_t v = virtual_of(role, slot);
     Message m = {false, 0, 0};
@@ -60,17 +56,18 @@ static Message output_of(const Role *role, const OrrSlot *slot)
     return m;
 }
 
-static OrrP2pPart part_of(const Role *role, Message m, bool is_send)
-{
-    return (OrrP2pPart){.is_send = is_send, .group = ORR_GROUP_PP, .comm = m.comm,
-                        .purpose = ORR_COMM_PP, .peer = m.peer,
+static OrrP2pPart part_of(const Role *role, Message m, bool is_send) {
+    return (OrrP2pPart){.is_send = is_send,
+                        .group = ORR_GROUP_PP,
+                        .comm = m.comm,
+                        .purpose = ORR_COMM_PP,
+                        .peer = m.peer,
                         .bytes = role->w->boundary_bytes};
 }
 
 /* A call that is one batch of sends and receives. */
 static uint32_t p2p_call(Role *role, OrrStream stream, const OrrP2pPart *parts, uint32_t n,
-                         const char *label, const OrrSlot *slot)
-{
+                         const char *label, const OrrSlot *slot) {
     OrrBuilder *b = role->w->b;
     orr_builder_segment_begin(b, label);
     uint32_t op = orr_builder_p2p(b, stream, label, !role->w->fw->p2p_batched, parts, n);
@@ -83,8 +80,7 @@ static uint32_t p2p_call(Role *role, OrrStream stream, const OrrP2pPart *parts, 
 }
 
 /* Sends wait for the last operation of the pass on the streams that write its output. */
-static void wait_for_output(Role *role, uint32_t call, uint32_t i)
-{
+static void wait_for_output(Role *role, uint32_t call, uint32_t i) {
     static const OrrStream streams[] = {ORR_STREAM_COMPUTE, ORR_STREAM_TP};
     for (int k = 0; k < 2; k++)
         if (role->piece[i]->last[streams[k]] != ORR_NONE)
@@ -93,29 +89,30 @@ static void wait_for_output(Role *role, uint32_t call, uint32_t i)
 }
 
 /* The pass itself; its first operations wait for the input, or for its scattered parts' gather. */
-static void compute_call(Role *role, uint32_t i)
-{
+static void compute_call(Role *role, uint32_t i) {
     OrrLower *w = role->w;
     const OrrSlot *slot = slot_at(role, i);
     uint32_t v = virtual_of(role, slot);
     uint32_t source = role->receive[i], source_op = 0;
-    role->piece[i] = orr_lower__piece(w, v, slot->pass, orr_lower__variant(w, role->stage,
-                                                                           role->first + i));
+    role->piece[i] =
+        orr_lower__piece(w, v, slot->pass, orr_lower__variant(w, role->stage, role->first + i));
     if (source != ORR_NONE && w->fw->scatter_gather && w->layout->tp > 1 &&
         !w->layout->sequence_parallel) {
-        OrrColl coll = {.kind = ORR_ALL_GATHER, .group = ORR_GROUP_TP, .purpose = ORR_COMM_PP,
-                        .dtype = w->precision->compute, .bytes = w->boundary_bytes * w->layout->tp,
+        OrrColl coll = {.kind = ORR_ALL_GATHER,
+                        .group = ORR_GROUP_TP,
+                        .purpose = ORR_COMM_PP,
+                        .dtype = w->precision->compute,
+                        .bytes = w->boundary_bytes * w->layout->tp,
                         .label = "gather received"};
         orr_builder_segment_begin(w->b, "gather received");
         orr_builder_coll(w->b, ORR_STREAM_TP, &coll);
         uint32_t segment = orr_builder_segment_end(w->b);
-        uint32_t call =
-            orr_builder_call(w->b, segment, slot->pass, slot->chunk, slot->micro_batch);
+        uint32_t call = orr_builder_call(w->b, segment, slot->pass, slot->chunk, slot->micro_batch);
         orr_builder_call_wait(w->b, call, ORR_FIRST_OP, source, 0, 0);
         source = call;
     }
-    role->call[i] = orr_builder_call(w->b, role->piece[i]->segment, slot->pass, slot->chunk,
-                                     slot->micro_batch);
+    role->call[i] =
+        orr_builder_call(w->b, role->piece[i]->segment, slot->pass, slot->chunk, slot->micro_batch);
     static const OrrStream streams[] = {ORR_STREAM_COMPUTE, ORR_STREAM_TP};
     for (int k = 0; k < 2 && source != ORR_NONE; k++)
         if (role->piece[i]->first[streams[k]] != ORR_NONE)
@@ -123,8 +120,7 @@ static void compute_call(Role *role, uint32_t i)
                                   source_op, 0);
 }
 
-static void post_receive(Role *role, uint32_t i)
-{
+static void post_receive(Role *role, uint32_t i) {
     if (i >= role->n_slots)
         return;
     Message m = input_of(role, slot_at(role, i));
@@ -132,13 +128,11 @@ static void post_receive(Role *role, uint32_t i)
         return;
     bool is_back = m.comm == ORR_COMM_ID_BACKWARD;
     OrrP2pPart part = part_of(role, m, false);
-    role->receive[i] =
-        p2p_call(role, is_back ? ORR_STREAM_PP_RECV_BACK : ORR_STREAM_PP_RECV, &part, 1,
-                 is_back ? "recv backward" : "recv forward", slot_at(role, i));
+    role->receive[i] = p2p_call(role, is_back ? ORR_STREAM_PP_RECV_BACK : ORR_STREAM_PP_RECV, &part,
+                                1, is_back ? "recv backward" : "recv forward", slot_at(role, i));
 }
 
-static void overlapped(Role *role)
-{
+static void overlapped(Role *role) {
     post_receive(role, 0);
     for (uint32_t i = 0; i < role->n_slots; i++) {
         post_receive(role, i + 1);
@@ -156,8 +150,7 @@ static void overlapped(Role *role)
 }
 
 /* Passes before the next batch: a forward and the backward behind it where chunks interleave. */
-static uint32_t run_length(const Role *role, uint32_t i)
-{
+static uint32_t run_length(const Role *role, uint32_t i) {
     if (role->w->in->order->shape.n_chunks == 1 || i + 1 >= role->n_slots)
         return 1;
     bool is_pair = slot_at(role, i)->pass == ORR_F && slot_at(role, i + 1)->pass == ORR_B;
@@ -166,8 +159,7 @@ static uint32_t run_length(const Role *role, uint32_t i)
 
 #define MAX_BATCH 4
 
-static void batch(Role *role, uint32_t done, uint32_t n_done, uint32_t next, uint32_t n_next)
-{
+static void batch(Role *role, uint32_t done, uint32_t n_done, uint32_t next, uint32_t n_next) {
     OrrP2pPart parts[MAX_BATCH];
     uint32_t n = 0;
     for (uint32_t i = done; i < done + n_done; i++) {
@@ -192,8 +184,7 @@ static void batch(Role *role, uint32_t done, uint32_t n_done, uint32_t next, uin
         role->receive[i] = call; /* also without an input of its own: compute waits for the batch */
 }
 
-static void blocking(Role *role)
-{
+static void blocking(Role *role) {
     uint32_t i = 0, length = run_length(role, 0);
     batch(role, 0, 0, 0, length);
     while (i < role->n_slots) {
@@ -209,8 +200,7 @@ static void blocking(Role *role)
 
 /* The step's end waits for the last operation of every stream before it; the next step's first uses
  * of parameters wait for their gather. */
-static void close_step(Role *role, uint32_t begin_call)
-{
+static void close_step(Role *role, uint32_t begin_call) {
     OrrLower *w = role->w;
     OrrPiece end = {0};
     orr_lower__step_end(w, role->stage, &end);
@@ -231,7 +221,8 @@ static void close_step(Role *role, uint32_t begin_call)
     uint32_t gather = end.last[ORR_STREAM_DP_PARAMETER];
     if (gather == ORR_NONE)
         return;
-    uint32_t n_chunks = w->in->order->shape.n_chunks, first_gather = end.first[ORR_STREAM_DP_PARAMETER];
+    uint32_t n_chunks = w->in->order->shape.n_chunks,
+             first_gather = end.first[ORR_STREAM_DP_PARAMETER];
     bool is_by_chunk = gather - first_gather + 1 == n_chunks && w->fw->overlap_param_gather;
     for (uint32_t i = 0; i < role->n_slots; i++) {
         const OrrSlot *slot = slot_at(role, i);
@@ -244,10 +235,11 @@ static void close_step(Role *role, uint32_t begin_call)
     (void)begin_call;
 }
 
-static void build_role(OrrLower *w, uint32_t stage)
-{
+static void build_role(OrrLower *w, uint32_t stage) {
     const OrrOrder *o = w->in->order;
-    Role role = {.w = w, .stage = stage, .first = o->first[stage],
+    Role role = {.w = w,
+                 .stage = stage,
+                 .first = o->first[stage],
                  .n_slots = o->first[stage + 1] - o->first[stage]};
     role.call = g_new0(uint32_t, role.n_slots);
     role.receive = g_new0(uint32_t, role.n_slots);
@@ -278,8 +270,7 @@ static void build_role(OrrLower *w, uint32_t stage)
     g_free(role.piece);
 }
 
-void orr_lower__roles(OrrLower *w)
-{
+void orr_lower__roles(OrrLower *w) {
     for (uint32_t s = 0; s < w->in->order->shape.n_stages; s++)
         build_role(w, s);
 }

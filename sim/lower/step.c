@@ -1,15 +1,14 @@
 /* Begin and end of a step: input and logging on the host; what is left to reduce, gradient norm,
  * overflow check, optimizer, gathers of updated parameters.
  *
- * Source: Megatron-LM, finalize_model_grads (norm gradients over TP under SP, tied embedding between
- * first and last stage) and the distributed optimizer (norm over all ranks, parameters gathered
- * behind the update). */
+ * Source: Megatron-LM, finalize_model_grads (norm gradients over TP under SP, tied embedding
+ * between first and last stage) and the distributed optimizer (norm over all ranks, parameters
+ * gathered behind the update). */
 #include "sim/lower/lower_priv.h"
 
 #include <string.h>
 
-void orr_lower__step_begin(OrrLower *w, OrrPiece *piece)
-{
+void orr_lower__step_begin(OrrLower *w, OrrPiece *piece) {
     orr_builder_segment_begin(w->b, "step begin");
     orr_builder_host(w->b, (uint32_t)w->fw->host_step_ns);
     orr_lower__piece_end(w, piece);
@@ -24,27 +23,29 @@ typedef struct {
 } End;
 
 static uint32_t coll(End *e, OrrStream stream, OrrCollective kind, OrrGroup group, uint32_t comm,
-                     OrrCommKind purpose, OrrDtype dtype, int64_t bytes, const char *label)
-{
-    OrrColl c = {.kind = kind, .group = group, .comm = comm, .purpose = purpose, .dtype = dtype,
+                     OrrCommKind purpose, OrrDtype dtype, int64_t bytes, const char *label) {
+    OrrColl c = {.kind = kind,
+                 .group = group,
+                 .comm = comm,
+                 .purpose = purpose,
+                 .dtype = dtype,
                  .bytes = bytes};
     g_strlcpy(c.label, label, sizeof c.label);
     return orr_builder_coll(e->w->b, stream, &c);
 }
 
 /* Norm weights are replicated over TP: under SP each rank has seen a part of the sequence. */
-static uint32_t norm_gradients(End *e, uint32_t n_layers)
-{
+static uint32_t norm_gradients(End *e, uint32_t n_layers) {
     const OrrLower *w = e->w;
     if (!w->layout->sequence_parallel || w->layout->tp < 2 || n_layers == 0)
         return ORR_NONE;
-    double bytes = (double)w->local.layer_norms * n_layers * orr_dtype_bytes(w->precision->gradients);
+    double bytes =
+        (double)w->local.layer_norms * n_layers * orr_dtype_bytes(w->precision->gradients);
     return coll(e, ORR_STREAM_TP, ORR_ALL_REDUCE, ORR_GROUP_TP, 0, ORR_COMM_STEP_END,
                 w->precision->gradients, (int64_t)bytes, "norm grads");
 }
 
-static uint32_t left_over_reduce(End *e)
-{
+static uint32_t left_over_reduce(End *e) {
     OrrLower *w = e->w;
     if (!orr_lower__reduces(w) || orr_lower__reduces_inside(w))
         return ORR_NONE;
@@ -52,34 +53,35 @@ static uint32_t left_over_reduce(End *e)
     return orr_builder_coll(w->b, ORR_STREAM_DP, &c);
 }
 
-static uint32_t tied_embedding(End *e, uint32_t after)
-{
+static uint32_t tied_embedding(End *e, uint32_t after) {
     const OrrLower *w = e->w;
     if (!w->in->model->is_tied || w->layout->pp < 2 || (!e->has_embedding && !e->has_head))
         return ORR_NONE;
     uint64_t n = orr_params_padded_vocab(w->in->model, w->layout, w->fw) / w->layout->tp *
                  w->in->model->hidden;
-    uint32_t op = coll(e, ORR_STREAM_COPY, ORR_ALL_REDUCE, ORR_GROUP_EMBEDDING, 0,
-                       ORR_COMM_EMBEDDING, w->precision->gradients,
-                       (int64_t)((double)n * orr_dtype_bytes(w->precision->gradients)),
-                       "tied embedding");
+    uint32_t op =
+        coll(e, ORR_STREAM_COPY, ORR_ALL_REDUCE, ORR_GROUP_EMBEDDING, 0, ORR_COMM_EMBEDDING,
+             w->precision->gradients,
+             (int64_t)((double)n * orr_dtype_bytes(w->precision->gradients)), "tied embedding");
     orr_builder_wait(w->b, after);
     return op;
 }
 
 static OrrKernel gradient_kernel(const End *e, double bytes_read, double bytes_written,
-                                 const char *label)
-{
-    OrrKernel k = {.kind = ORR_K_GRADIENT, .pass = ORR_PASS_FORWARD,
-                   .dtype = e->w->precision->gradients, .batch = 1, .bytes_read = bytes_read,
-                   .bytes_written = bytes_written, .launches = 1};
+                                 const char *label) {
+    OrrKernel k = {.kind = ORR_K_GRADIENT,
+                   .pass = ORR_PASS_FORWARD,
+                   .dtype = e->w->precision->gradients,
+                   .batch = 1,
+                   .bytes_read = bytes_read,
+                   .bytes_written = bytes_written,
+                   .launches = 1};
     g_strlcpy(k.label, label, sizeof k.label);
     return k;
 }
 
 /* Gradient norm and overflow flag: every rank must know before the update. */
-static void barrier(End *e, const uint32_t *after, uint32_t n_after)
-{
+static void barrier(End *e, const uint32_t *after, uint32_t n_after) {
     OrrLower *w = e->w;
     bool is_sharded = w->layout->zero_stage > 0 && w->dp > 1;
     double bytes = (double)e->n_shard * orr_dtype_bytes(w->precision->gradients);
@@ -93,8 +95,8 @@ static void barrier(End *e, const uint32_t *after, uint32_t n_after)
     uint32_t n_calls = w->fw->grad_norm + w->fw->overflow_check, last = op;
     if (orr_layout_group_size(w->layout, group) > 1)
         for (uint32_t i = 0; i < n_calls; i++) {
-            last = coll(e, ORR_STREAM_COPY, ORR_ALL_REDUCE, group, 1, ORR_COMM_STEP_END, ORR_FP32, 4,
-                        i == 0 && w->fw->overflow_check ? "overflow flag" : "grad norm");
+            last = coll(e, ORR_STREAM_COPY, ORR_ALL_REDUCE, group, 1, ORR_COMM_STEP_END, ORR_FP32,
+                        4, i == 0 && w->fw->overflow_check ? "overflow flag" : "grad norm");
             orr_builder_wait(w->b, op);
         }
     /* the host reads the value before it goes on */
@@ -102,8 +104,7 @@ static void barrier(End *e, const uint32_t *after, uint32_t n_after)
     orr_builder_wait(w->b, last);
 }
 
-static void gather_updated(End *e)
-{
+static void gather_updated(End *e) {
     OrrLower *w = e->w;
     if (w->dp < 2 || w->layout->zero_stage == 0 || w->layout->zero_stage == 3)
         return;
@@ -117,8 +118,7 @@ static void gather_updated(End *e)
     }
 }
 
-void orr_lower__step_end(OrrLower *w, uint32_t stage, OrrPiece *piece)
-{
+void orr_lower__step_end(OrrLower *w, uint32_t stage, OrrPiece *piece) {
     const OrrOrder *o = w->in->order;
     End e = {.w = w, .stage = stage};
     uint32_t n_layers = 0;

@@ -5,8 +5,7 @@
 #define TABLE(type, function, table, count, ...)                                                   \
     const char *const table[] = {__VA_ARGS__, NULL};                                               \
     _Static_assert(sizeof(table) / sizeof(table[0]) == (count) + 1, #table " lacks a name");       \
-    const char *function(type value)                                                               \
-    {                                                                                              \
+    const char *function(type value) {                                                             \
         return table[value];                                                                       \
     }
 
@@ -32,32 +31,39 @@ TABLE(OrrGroup, orr_group_name, orr_group_names, ORR_N_GROUPS, "tp", "cp", "ep",
 
 static const char *const kernel_passes[] = {"forward", "dgrad", "wgrad"};
 static const char *const passes[] = {"F", "B", "I", "W"};
-static const char *const idle_owners[] = {
-    "interference", "bubble", "exposed_tp", "exposed_sp", "exposed_cp", "exposed_ep", "exposed_pp",
-    "exposed_dp_gradient", "exposed_dp_parameter", "exposed_embedding", "exposed_step_end",
-    "straggler", "host", "data", "step_end"};
+static const char *const idle_owners[] = {"interference",
+                                          "bubble",
+                                          "exposed_tp",
+                                          "exposed_sp",
+                                          "exposed_cp",
+                                          "exposed_ep",
+                                          "exposed_pp",
+                                          "exposed_dp_gradient",
+                                          "exposed_dp_parameter",
+                                          "exposed_embedding",
+                                          "exposed_step_end",
+                                          "straggler",
+                                          "host",
+                                          "data",
+                                          "step_end"};
 _Static_assert(sizeof(idle_owners) / sizeof(idle_owners[0]) == ORR_N_OWNERS - ORR_N_KERNEL_KINDS,
                "an owner lacks a name");
 
-const char *orr_kernel_pass_name(OrrKernelPass p)
-{
+const char *orr_kernel_pass_name(OrrKernelPass p) {
     return kernel_passes[p];
 }
 
-const char *orr_pass_name(OrrPass p)
-{
+const char *orr_pass_name(OrrPass p) {
     return passes[p];
 }
 
-const char *orr_owner_name(OrrOwner o)
-{
+const char *orr_owner_name(OrrOwner o) {
     if ((int)o < ORR_N_KERNEL_KINDS)
         return orr_kernel_kind_names[o];
     return idle_owners[o - ORR_N_KERNEL_KINDS];
 }
 
-double orr_dtype_bytes(OrrDtype d)
-{
+double orr_dtype_bytes(OrrDtype d) {
     static const double bytes[] = {4, 4, 2, 2, 1, 0.5, 1};
     return bytes[d];
 }
