@@ -11,6 +11,7 @@
 #define MAX_BASES 8 /* profiles in a chain of based_on; longer ones are a mistake or a cycle */
 
 static const char *const attention_names[] = {"flash", "unfused", "memory_efficient", NULL};
+static const char *const library_names[] = {"native", "flash2", "flash1", "triton", NULL};
 static const char *const reduce_names[] = {"at_end", "each_micro_batch", "each_run", NULL};
 static const char *const ends_names[] = {"with_layers", "own_chunk", "one_layer_less", NULL};
 
@@ -33,6 +34,7 @@ static const char *const ends_names[] = {"with_layers", "own_chunk", "one_layer_
 
 static const OrrField fields[] = {
     ENUM("kernels", "attention", attention_names, attention),
+    ENUM("kernels", "attention_library", library_names, attention_library),
     FLAG("kernels", "fused_softmax", fused_softmax),
     FLAG("kernels", "fused_bias_gelu", fused_bias_gelu),
     FLAG("kernels", "fused_bias_dropout_add", fused_bias_dropout_add),

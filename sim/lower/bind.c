@@ -48,7 +48,7 @@ static void bind_ranks(Binder *k) {
     b->n_hw = 1;
     b->kernel_ns = g_new(int64_t, k->program->n_kernels + 1);
     for (uint32_t i = 0; i < k->program->n_kernels; i++)
-        b->kernel_ns[i] = orr_cost_kernel_ns(k->in->cost, &k->program->kernels[i]);
+        b->kernel_ns[i] = orr_lower__kernel_ns(k->in, &k->program->kernels[i]);
     b->n_links = orr_cluster_n_links(k->in->cluster);
     b->capacity = g_new(uint64_t, b->n_links + 1);
     for (uint32_t l = 0; l < b->n_links; l++)

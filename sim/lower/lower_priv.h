@@ -71,4 +71,9 @@ void orr_lower__pair_uses(const OrrLowering *in, uint32_t src_gpu, uint32_t dst_
                           GArray *uses);
 void orr_lower__drop_unsaturable(OrrBound *bound);
 
+/* attention_rate.c: speed of @library's fused attention over the kernels that sim/cost times. */
+double orr_lower__attention_rate(OrrAttentionLibrary library, OrrArch arch, OrrKernelPass pass);
+/* Time of a kernel as this framework runs it; ns. */
+int64_t orr_lower__kernel_ns(const OrrLowering *in, const OrrKernel *kernel);
+
 #endif

@@ -77,6 +77,11 @@ typedef struct {
 } OrrRecomputeSpec;
 
 typedef enum { ORR_ATTENTION_FLASH, ORR_ATTENTION_UNFUSED, ORR_ATTENTION_MEMORY_EFFICIENT } OrrAttentionKind;
+/* Which kernels fused attention is: what the GPU's generation can do (cuDNN, FlashAttention-3), or
+ * an older library on it. */
+typedef enum {
+    ORR_ATTENTION_NATIVE, ORR_ATTENTION_FLASH2, ORR_ATTENTION_FLASH1, ORR_ATTENTION_TRITON
+} OrrAttentionLibrary;
 typedef enum { ORR_REDUCE_AT_END, ORR_REDUCE_EACH_MICRO_BATCH, ORR_REDUCE_EACH_RUN } OrrReduceWhen;
 
 /* What a job gets whose file does not say. A dtype of ORR_AS_COMPUTE is the compute dtype (FP8 and
@@ -98,6 +103,7 @@ typedef struct {
     char *name, *source, *flops_formula; /* formula whose TFLOP/s it prints */
     /* kernels */
     OrrAttentionKind attention;
+    OrrAttentionLibrary attention_library;
     bool fused_softmax, fused_bias_gelu, fused_bias_dropout_add, fused_rotary, fused_norm,
         fused_cross_entropy, fused_optimizer;
     bool fused_wgrad_accumulate; /* weight gradient GEMM adds into the FP32 buffer itself */
