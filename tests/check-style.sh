@@ -69,6 +69,10 @@ for file in $data; do
     grep -qF "$file" Makefile.am || echo "$file: is not in Makefile.am, so it is not installed"
 done | breach
 
+for file in doc/*.md doc/*/*.md; do
+    grep -qF "$file" Makefile.am || echo "$file: is not in Makefile.am, so it is not installed"
+done | breach
+
 bad=$(wc -l <"$count")
 [ "$bad" -eq 0 ] || { echo "$bad breaches of the style"; exit 1; }
 echo "style holds in $(echo "$sources" | wc -l) source files and $(echo "$data" | grep -c .) data files"

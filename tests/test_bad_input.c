@@ -153,10 +153,19 @@ static Case *case_new(const char *name)
     return c;
 }
 
+static void case_free(gpointer data)
+{
+    Case *c = data;
+    g_free(c->name);
+    g_ptr_array_unref(c->steps);
+    g_ptr_array_unref(c->says);
+    g_free(c);
+}
+
 /* Lines of the table into cases; the strings of @lines are kept. */
 static GPtrArray *read_cases(char **lines)
 {
-    GPtrArray *cases = g_ptr_array_new();
+    GPtrArray *cases = g_ptr_array_new_with_free_func(case_free);
     Case *c = NULL;
     for (; *lines; lines++) {
         char *line = *lines;
