@@ -61,6 +61,10 @@ OrrOut *orr_cli_output(const OrrCli *cli, GError **error);
 
 /* Help of a command, made from its tables. */
 void orr_cli_help(const OrrCommand *command, OrrOut *out);
+/* What `orrery` alone says: the commands and where to begin. */
+void orr_cli_general_help(OrrOut *out);
+/* The manual page, doc/orrery.1. */
+void orr_cli_man(OrrOut *out);
 
 /* The table, NULL-terminated. */
 extern const OrrCommand *const orr_commands[];

@@ -30,25 +30,6 @@ static const OrrCommand *find(const char *name, GError **error)
     return NULL;
 }
 
-static void general_help(OrrOut *out)
-{
-    orr_out_puts(out,
-        "Orrery simulates distributed training on GPU clusters: what a step takes and why, before\n"
-        "any money is spent.\n\n"
-        "usage: orrery COMMAND [options]\n\ncommands:\n");
-    for (int i = 0; orr_commands[i]; i++)
-        orr_out_printf(out, "  %-8s %s\n", orr_commands[i]->name, orr_commands[i]->summary);
-    orr_out_puts(out,
-        "\nTry:\n"
-        "  orrery list jobs                          what can be run as it is\n"
-        "  orrery step llama3-405b-16k               one step of Llama 3 405B on 16,384 H100s\n"
-        "  orrery step llama3-8b-8 --set batch.micro=2\n"
-        "  orrery show collective all_reduce 1MiB..1GiB --cluster h100-ib --gpus 64\n\n"
-        "orrery COMMAND --help explains a command; orrery --version tells the version.\n"
-        "Exit status: 0 done, 1 the answer is no (does not fit), 2 usage, 3 bad input, 4 "
-        "surroundings.\n");
-}
-
 /* Help and version of the program itself; -1 if @word asks for neither. */
 static int answer_general(const char *word, const char *next, GError **error)
 {
@@ -69,13 +50,15 @@ static int answer_general(const char *word, const char *next, GError **error)
         return ORR_ERROR_ENV;
     if (is_version)
         orr_out_puts(out, PACKAGE_STRING "\n");
+    else if (next && strcmp(next, "--man") == 0)
+        orr_cli_man(out);
     else if (next) {
         const OrrCommand *command = find(next, error);
         if (!command)
             return ORR_ERROR_USAGE;
         orr_cli_help(command, out);
     } else
-        general_help(out);
+        orr_cli_general_help(out);
     if (!orr_out_commit(out, error))
         return ORR_ERROR_ENV;
     return 0;

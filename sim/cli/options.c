@@ -1,11 +1,9 @@
-/* Command lines against option tables, and the help that the tables make. */
+/* Command lines against option tables. */
 #include "sim/cli/command.h"
 
 #include "sim/base/words.h"
 
 #include <string.h>
-
-#define HELP_COLUMNS 92
 
 static guint n_options(const OrrCommand *c)
 {
@@ -185,50 +183,6 @@ bool orr_cli_int(const OrrCli *cli, const char *option, int64_t min, int64_t max
                               text, min, max);
     *value = v;
     return true;
-}
-
-/* Words of @text broken at HELP_COLUMNS behind @indent; an empty line stays one. */
-static void paragraph(OrrOut *out, const char *text, guint indent, guint column)
-{
-    g_auto(GStrv) words = g_strsplit(text, " ", -1);
-    for (guint i = 0; words[i]; i++) {
-        guint n = (guint)strlen(words[i]);
-        if (column > indent && column + 1 + n > HELP_COLUMNS) {
-            orr_out_printf(out, "\n%*s", (int)indent, "");
-            column = indent;
-        }
-        orr_out_printf(out, "%s%s", column > indent ? " " : "", words[i]);
-        column += n + (column > indent);
-    }
-    orr_out_puts(out, "\n");
-}
-
-static void option_help(const OrrOption *o, OrrOut *out)
-{
-    g_autofree char *letter = o->letter ? g_strdup_printf("-%c, ", o->letter) : g_strdup("    ");
-    g_autofree char *left = g_strdup_printf("  %s--%s%s%s", letter, o->name, o->argument ? " " : "",
-                                            o->argument ? o->argument : "");
-    orr_out_printf(out, "%-28s", left);
-    if (strlen(left) > 27)
-        orr_out_printf(out, "\n%28s", "");
-    paragraph(out, o->help, 28, 28);
-}
-
-void orr_cli_help(const OrrCommand *c, OrrOut *out)
-{
-    orr_out_printf(out, "usage: orrery %s %s [options]\n\n%s\n\n", c->name, c->synopsis,
-                   c->summary);
-    g_auto(GStrv) paragraphs = g_strsplit(c->description, "\n\n", -1);
-    for (guint i = 0; paragraphs[i]; i++) {
-        if (paragraphs[i][0] == ' ') /* an example or a list: as it is */
-            orr_out_printf(out, "%s\n", paragraphs[i]);
-        else
-            paragraph(out, paragraphs[i], 0, 0);
-        orr_out_puts(out, "\n");
-    }
-    orr_out_puts(out, "options:\n");
-    for (guint i = 0; c->options[i].name; i++)
-        option_help(&c->options[i], out);
 }
 
 OrrOut *orr_cli_output(const OrrCli *cli, GError **error)

@@ -1,0 +1,34 @@
+#!/bin/bash
+# The manual page is what the tables of commands and options make, and the completion knows each
+# command, kind and option.
+set -eu
+top=$(cd "${top_srcdir:-$(dirname "$0")/..}" && pwd)
+orrery=$PWD/orrery
+if ! "$orrery" help --man | diff "$top/doc/orrery.1" - >&2; then
+    echo "doc/orrery.1 is out of step: orrery help --man >doc/orrery.1" >&2
+    exit 1
+fi
+. "$top/doc/completion/orrery"
+complete_words() {
+    COMP_WORDS=("$orrery" "$@")
+    COMP_CWORD=$#
+    _orrery
+    printf '%s\n' "${COMPREPLY[@]}"
+}
+bad=0
+expect() { # WORD in the completion of the rest
+    word=$1
+    shift
+    complete_words "$@" | grep -qx -- "$word" || { echo "no '$word' after: $*" >&2; bad=1; }
+}
+for command in step trace plot show list import; do
+    expect "$command" ""
+    for option in $("$orrery" "$command" --help | grep -oE '^ .*--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+        expect "$option" "$command" --
+    done
+done
+expect llama3-405b-16k step ""
+expect collective show ""
+expect chrome trace tiny --format ""
+expect 1f1b show schedule ""
+exit $bad
