@@ -88,6 +88,14 @@ static void test_bad_command_lines_are_told_with_what_would_do(void **state)
         {"step no-such-record.json", 3, {"no-such-record.json"}},
         {"step tiny --calibration none-such", 3, {"none-such"}},
         {"step tiny -o /no/such/folder/x", 4, {"/no/such/folder"}},
+    };
+    (void)state;
+    check(cases, G_N_ELEMENTS(cases));
+}
+
+static void test_bad_questions_are_told_with_what_would_do(void **state)
+{
+    static const Case cases[] = {
         {"trace tiny --ranks 0-", 2, {"0-7,64"}},
         {"trace tiny --ranks 99", 2, {"ranks from 0 to"}},
         {"trace tiny --window 1s", 2, {"FROM..TO"}},
@@ -272,6 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_command_lines_are_told_with_what_would_do),
+        cmocka_unit_test(test_bad_questions_are_told_with_what_would_do),
         cmocka_unit_test(test_help_and_version_go_to_stdout),
         cmocka_unit_test(test_every_kind_can_be_listed_and_shown),
         cmocka_unit_test(test_s07_mfu_depends_on_formula_and_dense_peak),
