@@ -41,7 +41,7 @@ static int answer_general(const char *word, const char *next, GError **error)
     if (!word) { /* a mistake, so it goes where messages go */
         g_autoptr(GString) text = g_string_new(NULL);
         g_autoptr(OrrOut) help = orr_out_to_string(text);
-        general_help(help);
+        orr_cli_general_help(help);
         fputs(text->str, stderr);
         return ORR_ERROR_USAGE;
     }
