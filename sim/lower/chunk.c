@@ -75,9 +75,18 @@ static void bucket_flush(OrrLower *w, Bucket *k) {
     if (k->pending == 0)
         return;
     OrrColl coll = orr_lower__reduce(w, k->pending, "grads");
+    /* as the kernels wrote them, and packed for the wire */
+    int64_t packed = (int64_t)((double)k->pending * (orr_dtype_bytes(w->precision->compute) +
+                                                     orr_dtype_bytes(w->precision->reduce)));
+    if (is_zero3(w)) {
+        orr_emit_pack_gradients(&w->emit, w->b, k->pending);
+        orr_builder_mem(w->b, ORR_MEM_GRADIENTS, false, packed);
+    }
     uint32_t ready = orr_builder_last_on(w->b, ORR_STREAM_COMPUTE);
     orr_builder_coll(w->b, ORR_STREAM_DP, &coll);
     orr_builder_wait(w->b, ready);
+    if (is_zero3(w))
+        orr_builder_mem(w->b, ORR_MEM_GRADIENTS, true, -packed);
     k->pending = 0;
 }
 

@@ -34,6 +34,9 @@ void orr_emit_head_backward(const OrrEmit *e, OrrBuilder *b, OrrPass pass);
 void orr_emit_optimizer(const OrrEmit *e, OrrBuilder *b, uint64_t n_params, uint32_t n_tensors);
 /* Local part of the gradient norm (also of the overflow check): reads @n_params gradients. */
 void orr_emit_gradient_norm(const OrrEmit *e, OrrBuilder *b, uint64_t n_params, uint32_t n_tensors);
+/* ZeRO-3: gradients of @n_params parameters into one buffer in the dtype of the wire (FSDP1: the
+ * flat parameter's gradient; FSDP2: chunk_cat; DeepSpeed: the bucket). */
+void orr_emit_pack_gradients(const OrrEmit *e, OrrBuilder *b, uint64_t n_params);
 /* Zeroes the gradient buffer of @n_params at the beginning of a step. */
 void orr_emit_zero_gradients(const OrrEmit *e, OrrBuilder *b, uint64_t n_params);
 /* Bytes of the activation that goes from stage to stage, per rank that sends: b s h x size, over TP

@@ -1,4 +1,4 @@
-/* End-of-step kernels: zeroing gradients, their norm, the update. All stream over parameters; what
+/* Kernels on gradients and at the end of a step: packing, zeroing, norm, update. All stream over parameters; what
  * bytes an update moves is the framework's (Adam on FP32 state with BF16 weights: reads gradient,
  * master, two moments, 16 bytes; writes the last three and the weight, 14 bytes). */
 #include "sim/model/emit_priv.h"
@@ -24,6 +24,13 @@ void orr_emit_gradient_norm(const OrrEmit *e, OrrBuilder *b, uint64_t n_params,
     uint32_t launches = c.f->fused_optimizer ? 2 : MAX(n_tensors, 1);
     orr_emit__stream(&c, ORR_K_GRADIENT, ORR_PASS_FORWARD, "gradient_norm",
                      (double)n_params * c.weight_grad_size, 0.0, launches);
+}
+
+void orr_emit_pack_gradients(const OrrEmit *e, OrrBuilder *b, uint64_t n_params) {
+    OrrCtx c = orr_emit__ctx(e, b, 0, ORR_B);
+    orr_emit__stream(&c, ORR_K_GRADIENT, ORR_PASS_WGRAD, "gradient_pack",
+                     (double)n_params * c.size,
+                     (double)n_params * orr_dtype_bytes(e->precision->reduce), 1);
 }
 
 void orr_emit_zero_gradients(const OrrEmit *e, OrrBuilder *b, uint64_t n_params) {
