@@ -1,10 +1,10 @@
-/* How fast a framework's attention library is, relative to the kernels that sim/cost times: on Ampere
- * FlashAttention-2, on later GPUs the measured tables' kernels, which are made for them.
+/* How fast a framework's attention library is, relative to the kernels that sim/cost times: on
+ * Ampere FlashAttention-2, on later GPUs the measured tables' kernels, which are made for them.
  *
- * Sources: Dao, FlashAttention-2 (arXiv 2307.08691), section 4.1: FlashAttention-1 is about twice as slow, its
- * Triton version 1.3 to 1.5 times forward and about twice backward; PyTorch blog on
- * FlashAttention-3 (2024-07-11): FlashAttention-2 reaches 35 % of H100's peak, FlashAttention-3 is 1.5
- * to 1.75 times as fast backward. */
+ * Sources: Dao, FlashAttention-2 (arXiv 2307.08691), section 4.1: FlashAttention-1 is about twice
+ * as slow, its Triton version 1.3 to 1.5 times forward and about twice backward; PyTorch blog on
+ * FlashAttention-3 (2024-07-11): FlashAttention-2 reaches 35 % of H100's peak, FlashAttention-3
+ * is 1.5 to 1.75 times as fast backward. */
 #include "sim/lower/lower_priv.h"
 
 #include <math.h>

@@ -9,8 +9,9 @@
 
 #include <string.h>
 
-#define MAX_PARTNERS 16u /* of a member in all-to-all patterns: bounds the vector, not the bytes   \
-                          */
+#define MAX_PARTNERS                                                                               \
+    16u /* of a member in all-to-all patterns: bounds the vector, not the bytes                    \
+         */
 
 static void add_use(GArray *uses, uint32_t link, double coef) {
     OrrUse use = {link, (uint32_t)(coef * ORR_COEF_ONE + 0.5), 1};

@@ -54,12 +54,14 @@ static bool is_zero3(const OrrLower *w) {
 /* The unit whose operations were appended since @from ends: what it waited for, what it frees. */
 static void unit_end(OrrLower *w, Gathers *g, uint32_t from, uint32_t gather, uint64_t n_params,
                      bool is_kept) {
-    if (gather != ORR_NONE && from < orr_builder_n_ops(w->b))
-        for (uint32_t i = from; i < orr_builder_n_ops(w->b); i++)
-            if (orr_builder_stream(w->b, i) == ORR_STREAM_COMPUTE) {
-                orr_builder_op_wait(w->b, i, gather);
-                break;
-            }
+    uint32_t first = from, end = orr_builder_n_ops(w->b);
+    while (first < end && orr_builder_stream(w->b, first) != ORR_STREAM_COMPUTE)
+        first++;
+    if (gather != ORR_NONE && first < end)
+        orr_builder_op_wait(w->b, first, gather);
+    OrrPiece *piece = w->building;
+    piece->unit_op = g_renew(uint32_t, piece->unit_op, piece->n_units + 1);
+    piece->unit_op[piece->n_units++] = first < end ? first : ORR_NONE;
     g->unit_end[g->n_units++ % N_RING] = orr_builder_last_on(w->b, ORR_STREAM_COMPUTE);
     if (is_zero3(w) && !is_kept)
         orr_builder_mem(w->b, ORR_MEM_WEIGHTS, true, -gathered_bytes(w, n_params));
@@ -250,6 +252,7 @@ const OrrPiece *orr_lower__piece(OrrLower *w, uint32_t v, OrrPass pass, uint32_t
         "%s %u layers%s%s%s", orr_pass_name(pass), p->n_layers, p->has_embedding ? " +emb" : "",
         p->has_head ? " +head" : "", variant & ORR_GRAD_FINAL && pass != ORR_F ? " last" : "");
     orr_builder_segment_begin(w->b, label);
+    w->building = piece;
     allocate_buffer(w, u, pass, variant);
     if (pass == ORR_F)
         emit_forward(w, u, variant);

@@ -45,6 +45,11 @@ bool orr_lower__reduces_inside(const OrrLower *w) {
     return w->fw->overlap_grad_reduce;
 }
 
+bool orr_lower__gathers_behind(const OrrLower *w) {
+    return w->dp > 1 && (w->layout->zero_stage == 1 || w->layout->zero_stage == 2) &&
+           w->fw->overlap_param_gather;
+}
+
 static bool makes_gradients(const OrrSlot *slot) {
     return slot->pass == ORR_B || slot->pass == ORR_W;
 }
@@ -77,7 +82,9 @@ uint32_t orr_lower__variant(const OrrLower *w, uint32_t stage, uint32_t i) {
     bool keeps = w->layout->zero_stage == 3 && w->dp > 1 && !w->layout->reshard_after_forward;
     uint32_t variant = keeps ? ORR_GATHER_KEEP : 0;
     if (slot->pass == ORR_F)
-        return keeps && is_first_forward(o, stage, i) ? variant | ORR_GRAD_FIRST : variant;
+        return (keeps || orr_lower__gathers_behind(w)) && is_first_forward(o, stage, i)
+                   ? variant | ORR_GRAD_FIRST
+                   : variant;
     if (!makes_gradients(slot))
         return variant;
     uint32_t n, j = gradient_index(o, stage, i, &n), run = n;

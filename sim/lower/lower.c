@@ -48,6 +48,8 @@ OrrProgram *orr_lower_program(const OrrLowering *in, GError **error) {
     g_free(w.parts);
     g_free(w.stage_of);
     g_free(w.chunk_of);
+    for (uint32_t i = 0; i < w.n_virtual * ORR_N_PASSES * ORR_N_VARIANTS; i++)
+        g_free(w.pieces[i].unit_op);
     g_free(w.pieces);
     return program;
 }

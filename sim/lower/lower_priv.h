@@ -14,6 +14,8 @@ typedef struct {
     bool is_built;
     uint32_t segment;
     uint32_t first[ORR_N_STREAMS], last[ORR_N_STREAMS]; /* operation, or ORR_NONE */
+    uint32_t n_units;  /* forward pieces: embedding, layers, head, as far as they are here */
+    uint32_t *unit_op; /* first compute operation of each, or ORR_NONE */
 } OrrPiece;
 
 /* What a backward (or weight half) does with gradients besides computing them. */
@@ -39,6 +41,7 @@ typedef struct {
     uint32_t dp;            /* ranks over which gradients are reduced */
     OrrGroup dp_group;      /* their group; ZeRO-3: the shard group */
     OrrPiece *pieces;       /* [n_virtual * ORR_N_PASSES * ORR_N_VARIANTS] */
+    OrrPiece *building;     /* the piece of the open segment */
     int64_t boundary_bytes; /* of one stage-to-stage message of one rank */
 } OrrLower;
 
@@ -52,12 +55,16 @@ OrrColl orr_lower__reduce(const OrrLower *w, uint64_t n_params, const char *labe
 OrrColl orr_lower__gather(const OrrLower *w, uint64_t n_params, const char *label);
 bool orr_lower__reduces(const OrrLower *w);        /* gradients meet other ranks at all */
 bool orr_lower__reduces_inside(const OrrLower *w); /* within backward segments */
+bool orr_lower__gathers_behind(const OrrLower *w); /* updated parameters, under the next forward */
 uint32_t orr_lower__variant(const OrrLower *w, uint32_t stage, uint32_t slot);
 /* pipeline.c: a role of each stage. */
 void orr_lower__roles(OrrLower *w);
 /* step.c */
 void orr_lower__step_begin(OrrLower *w, OrrPiece *piece);
 void orr_lower__step_end(OrrLower *w, uint32_t stage, OrrPiece *piece);
+/* Which gather of the step's end (0, 1, ...) brings unit @unit of chunk @chunk. */
+uint32_t orr_lower__gather_of_unit(const OrrLower *w, uint32_t stage, uint32_t chunk,
+                                   uint32_t unit);
 
 /* bind_loads.c: adds the links that one unit of @plan's work over the group uses, coefficients in
  * ORR_COEF_ONE, to @uses (OrrUse). */

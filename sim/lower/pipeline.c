@@ -198,9 +198,40 @@ static void blocking(Role *role) {
     }
 }
 
-/* The step's end waits for the last operation of every stream before it; the next step's first uses
- * of parameters wait for their gather. */
-static void close_step(Role *role, uint32_t begin_call) {
+/* The first forward of each chunk waits, unit by unit, for the gather behind the update of the step
+ * before; later ones are behind it on the stream. */
+static void wait_for_gathers(Role *role, uint32_t end_call, const OrrPiece *end) {
+    OrrLower *w = role->w;
+    uint32_t first = end->first[ORR_STREAM_DP_PARAMETER];
+    if (first == ORR_NONE)
+        return;
+    for (uint32_t i = 0; i < role->n_slots; i++) {
+        const OrrSlot *slot = slot_at(role, i);
+        const OrrPiece *piece = role->piece[i];
+        if (slot->pass != ORR_F)
+            continue;
+        if (!orr_lower__gathers_behind(w)) {
+            if (piece->first[ORR_STREAM_COMPUTE] != ORR_NONE)
+                orr_builder_call_wait(w->b, role->call[i], piece->first[ORR_STREAM_COMPUTE],
+                                      end_call, end->last[ORR_STREAM_DP_PARAMETER], 1);
+            return;
+        }
+        if (!(orr_lower__variant(w, role->stage, role->first + i) & ORR_GRAD_FIRST))
+            continue;
+        uint32_t before = ORR_NONE;
+        for (uint32_t u = 0; u < piece->n_units; u++) {
+            uint32_t gather = orr_lower__gather_of_unit(w, role->stage, slot->chunk, u);
+            if (piece->unit_op[u] == ORR_NONE || gather == before)
+                continue;
+            orr_builder_call_wait(w->b, role->call[i], piece->unit_op[u], end_call, first + gather,
+                                  1);
+            before = gather;
+        }
+    }
+}
+
+/* The step's end waits for the last operation of every stream before it. */
+static void close_step(Role *role) {
     OrrLower *w = role->w;
     OrrPiece end = {0};
     orr_lower__step_end(w, role->stage, &end);
@@ -218,21 +249,7 @@ static void close_step(Role *role, uint32_t begin_call) {
                 orr_builder_call_wait(w->b, call, end.first[s], role->call[i],
                                       role->piece[i]->last[streams[k]], 0);
     }
-    uint32_t gather = end.last[ORR_STREAM_DP_PARAMETER];
-    if (gather == ORR_NONE)
-        return;
-    uint32_t n_chunks = w->in->order->shape.n_chunks,
-             first_gather = end.first[ORR_STREAM_DP_PARAMETER];
-    bool is_by_chunk = gather - first_gather + 1 == n_chunks && w->fw->overlap_param_gather;
-    for (uint32_t i = 0; i < role->n_slots; i++) {
-        const OrrSlot *slot = slot_at(role, i);
-        if (slot->pass != ORR_F || role->piece[i]->first[ORR_STREAM_COMPUTE] == ORR_NONE)
-            continue;
-        uint32_t op = is_by_chunk ? first_gather + slot->chunk : gather;
-        orr_builder_call_wait(w->b, role->call[i], role->piece[i]->first[ORR_STREAM_COMPUTE], call,
-                              op, 1);
-    }
-    (void)begin_call;
+    wait_for_gathers(role, call, &end);
 }
 
 static void build_role(OrrLower *w, uint32_t stage) {
@@ -258,12 +275,12 @@ static void build_role(OrrLower *w, uint32_t stage) {
     orr_state_bytes(&w->emit, n_params, by_kind);
     for (int k = 0; k < ORR_N_MEM_KINDS; k++)
         orr_builder_role_static(w->b, k, by_kind[k]);
-    uint32_t begin_call = orr_builder_call(w->b, begin.segment, ORR_N_PASSES, 0, 0);
+    orr_builder_call(w->b, begin.segment, ORR_N_PASSES, 0, 0);
     if (w->fw->p2p_overlap || w->in->is_custom_order || o->shape.n_stages == 1)
         overlapped(&role);
     else
         blocking(&role);
-    close_step(&role, begin_call);
+    close_step(&role);
     orr_builder_role_end(w->b);
     g_free(role.call);
     g_free(role.receive);

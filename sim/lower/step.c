@@ -84,13 +84,19 @@ static OrrKernel gradient_kernel(const End *e, double bytes_read, double bytes_w
 static void barrier(End *e, const uint32_t *after, uint32_t n_after) {
     OrrLower *w = e->w;
     bool is_sharded = w->layout->zero_stage > 0 && w->dp > 1;
+    if (!w->fw->grad_norm && !w->fw->overflow_check) {
+        /* nothing to know: the update waits itself */
+        OrrKernel start = gradient_kernel(e, 0, 4, "update begins");
+        orr_builder_kernel(w->b, ORR_STREAM_COMPUTE, &start);
+        for (uint32_t i = 0; i < n_after; i++)
+            orr_builder_wait(w->b, after[i]);
+        return;
+    }
     double bytes = (double)e->n_shard * orr_dtype_bytes(w->precision->gradients);
     OrrKernel norm = gradient_kernel(e, bytes, 0, "grad norm");
     uint32_t op = orr_builder_kernel(w->b, ORR_STREAM_COMPUTE, &norm);
     for (uint32_t i = 0; i < n_after; i++)
         orr_builder_wait(w->b, after[i]);
-    if (!w->fw->grad_norm && !w->fw->overflow_check)
-        return;
     OrrGroup group = is_sharded ? ORR_GROUP_WORLD : ORR_GROUP_MODEL;
     uint32_t n_calls = w->fw->grad_norm + w->fw->overflow_check, last = op;
     if (orr_layout_group_size(w->layout, group) > 1)
@@ -104,18 +110,62 @@ static void barrier(End *e, const uint32_t *after, uint32_t n_after) {
     orr_builder_wait(w->b, last);
 }
 
-static void gather_updated(End *e) {
-    OrrLower *w = e->w;
-    if (w->dp < 2 || w->layout->zero_stage == 0 || w->layout->zero_stage == 3)
-        return;
-    uint32_t updated = orr_builder_last_on(w->b, ORR_STREAM_COMPUTE);
+/* Parameters of unit @unit of virtual stage @v: embedding, layers, head, as far as they are there;
+ * 0 behind the last. */
+static uint64_t unit_params(const OrrLower *w, uint32_t v, uint32_t unit) {
+    const OrrStagePart *p = &w->parts[v];
+    uint32_t n = p->has_embedding + p->n_layers + p->has_head;
+    if (unit >= n)
+        return 0;
+    if (p->has_embedding && unit == 0)
+        return w->local.embedding;
+    return p->has_head && unit == n - 1 ? w->local.head : w->local.layer;
+}
+
+/* Gathers of a stage in order: buckets of units where they hide under the next forward, else one a
+ * chunk. Calls back (if @emit) for each; returns the number of the one that brings the unit asked
+ * for. */
+static uint32_t walk_gathers(const OrrLower *w, uint32_t stage, uint32_t chunk, uint32_t unit,
+                             void (*emit)(End *, uint64_t), End *e) {
     const OrrOrder *o = w->in->order;
+    double size = orr_dtype_bytes(w->precision->gather);
+    uint32_t n = 0, found = ORR_NONE;
     for (uint32_t c = 0; c < o->shape.n_chunks; c++) {
-        uint32_t v = o->virtual_stage[e->stage * o->shape.n_chunks + c];
-        OrrColl gather = orr_lower__gather(w, orr_lower__params(w, v), "parameters");
-        orr_builder_coll(w->b, ORR_STREAM_DP_PARAMETER, &gather);
-        orr_builder_wait(w->b, updated);
+        uint32_t v = o->virtual_stage[stage * o->shape.n_chunks + c];
+        uint64_t pending = 0, params;
+        for (uint32_t u = 0; (params = unit_params(w, v, u)) > 0; u++) {
+            pending += params;
+            if (c == chunk && u == unit)
+                found = n;
+            bool is_full =
+                orr_lower__gathers_behind(w) && (double)pending * size >= w->fw->param_bucket_bytes;
+            if (!is_full && unit_params(w, v, u + 1) > 0)
+                continue;
+            if (emit)
+                emit(e, pending);
+            pending = 0;
+            n++;
+        }
     }
+    return found;
+}
+
+static void emit_gather(End *e, uint64_t n_params) {
+    uint32_t updated = orr_builder_last_on(e->w->b, ORR_STREAM_COMPUTE);
+    OrrColl gather = orr_lower__gather(e->w, n_params, "parameters");
+    orr_builder_coll(e->w->b, ORR_STREAM_DP_PARAMETER, &gather);
+    orr_builder_wait(e->w->b, updated);
+}
+
+static void gather_updated(End *e) {
+    const OrrLower *w = e->w;
+    if (w->dp > 1 && (w->layout->zero_stage == 1 || w->layout->zero_stage == 2))
+        walk_gathers(w, e->stage, ORR_NONE, 0, emit_gather, e);
+}
+
+uint32_t orr_lower__gather_of_unit(const OrrLower *w, uint32_t stage, uint32_t chunk,
+                                   uint32_t unit) {
+    return walk_gathers(w, stage, chunk, unit, NULL, NULL);
 }
 
 void orr_lower__step_end(OrrLower *w, uint32_t stage, OrrPiece *piece) {
