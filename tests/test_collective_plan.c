@@ -263,6 +263,22 @@ static void test_naive_moves_more_than_ring_and_grows_with_ranks(void **state)
                 3 * seconds(ORR_ALL_REDUCE, GIB, &two, &naive));
 }
 
+/* NVIDIA/nccl issue 1229: reduce-scatter of a user on 4 to 128 nodes of 8 H100 with NDR (message
+ * size not given; 2 GiB taken). Hops of the ring make it fall, not the wire. */
+static void test_ring_over_more_nodes_falls_as_users_see_it(void **state)
+{
+    (void)state;
+    static const double nodes_busbw[][2] = {{4, 360e9}, {32, 300e9}, {64, 280e9}, {128, 260e9}};
+    OrrNcclForce force = unforced;
+    force.algo = ORR_ALGO_RING;
+    for (int i = 0; i < 4; i++) {
+        OrrCommPlace p = h100((uint32_t)nodes_busbw[i][0]);
+        double busbw = 2 * GIB / seconds(ORR_REDUCE_SCATTER, 2 * GIB, &p, &force) *
+                       orr_collective_bus_factor(ORR_REDUCE_SCATTER, p.n_ranks);
+        assert_near(busbw, nodes_busbw[i][1], 0.08);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +288,7 @@ int main(void)
         cmocka_unit_test(test_choice_is_what_nccl_prints_on_h100),
         cmocka_unit_test(test_tree_on_two_nodes_may_beat_the_wire_in_busbw_and_ring_may_not),
         cmocka_unit_test(test_ring_busbw_is_all_nics_at_any_node_count),
+        cmocka_unit_test(test_ring_over_more_nodes_falls_as_users_see_it),
         cmocka_unit_test(test_single_gpu_nodes_use_one_nic),
         cmocka_unit_test(test_time_depends_on_the_group_and_not_on_the_cluster),
         cmocka_unit_test(test_no_collective_beats_its_links),

@@ -54,7 +54,7 @@ static const OrrCollConstants shipped = {
                                  .nvls = {30767, 298, 0.6057, 5.446, 6960000},
                                  /* H0085 to H0108: 2 and 20 racks of GB200 NVL72 */
                                  .nvls_tree_frac = {0.79, 0.41},
-                                 .nvls_channels = 16,
+                                 .nvls_channels = 32,
                                  .pairs_ll = {8458, 830, 0.9500, 1.140, 67400},
                                  .pairs = {11586, 1869, 0.7146, 0.949, 5730000},
                                  .pair_copy_bytes_per_s = 719e9,
@@ -67,7 +67,7 @@ static const OrrCollConstants shipped = {
                                        .reduce_copy_frac = 1.08,
                                        .nvls = {29291, 303, 0.5696, 4.323, 5830000},
                                        .nvls_tree_frac = {0.79, 0.41}, /* as Blackwell */
-                                       .nvls_channels = 16,
+                                       .nvls_channels = 32,
                                        .pairs_ll = {8463, 909, 0.2950, 2.334, 150000},
                                        .pairs = {12158, 1752, 0.7474, 1.203, 16000000},
                                        .pair_copy_bytes_per_s = 773e9,

@@ -7,8 +7,8 @@
 #include "sim/collective/algorithm.h"
 #include "sim/collective/duration.h"
 
-/* Of one head in one channel (NCCL, src/enqueue.cc: 128 KiB for long messages). */
-#define CHUNK_BYTES (128.0 * 1024)
+/* Of one head in one channel (NCCL, src/enqueue.cc: 64 KiB along trees of four nodes and more). */
+#define CHUNK_BYTES (64.0 * 1024)
 
 static const char *refuse(const OrrCollCase *c)
 {
