@@ -46,7 +46,8 @@ uint64_t orr_fluid_link_bytes(const OrrFluid *f, uint32_t link);
 char *orr_fluid_flaw(const OrrFluid *f);
 typedef struct {
     uint64_t starts, headroom;         /* activities started; of those, admitted without a solve */
-    uint64_t solves, solved_activities; /* runs of the solver; activities in them, summed */
+    uint64_t solves, solved_activities; /* links whose level was set, or solves of everything;
+                                         * activities on them, summed */
 } OrrFluidStats;
 void orr_fluid_stats(const OrrFluid *f, OrrFluidStats *stats);
 

@@ -1,8 +1,10 @@
-/* Private to sim/net: the state that fluid.c (changes), settle.c (rates) and fluid_check.c share. */
+/* Private to sim/net: the state that fluid.c (changes), settle.c and settle_all.c (rates)
+ * and fluid_check.c share. */
 #ifndef ORR_NET_FLUID_PRIV_H
 #define ORR_NET_FLUID_PRIV_H
 
 #include "sim/net/fluid.h"
+#include "sim/net/level.h"
 
 #define ORR_FLUID_NIL UINT32_MAX
 #define ORR_FLUID_WORK_PER_BYTE 1000000000u /* work in 1e-9 bytes: bytes/s times ns is an integer */
@@ -13,14 +15,17 @@ typedef struct {
     uint64_t rate, top; /* top: own cap, or the capacity of a link if lower */
     uint64_t cap, bytes;
     const OrrUse *uses;
-    uint32_t n_uses, weight, scale_coef, owner;
+    uint32_t n_uses, weight, owner;
     uint32_t first_record;
-    uint32_t bottleneck; /* link that holds it, or ORR_BY_CAP */
-    uint64_t level;      /* of the solver, where that link stopped it; 0 if it is at its top */
-    uint32_t round;      /* last settle that took it in */
     uint32_t next_free;
+    uint32_t stop_link;  /* link that stops it, or ORR_FLUID_NIL: its top does */
+    uint64_t scale;      /* see level.h */
+    uint64_t top_level;  /* level at which it is at its top */
+    uint64_t stop;       /* level at which it stops: the lowest of top_level and its links' */
+    uint64_t next_stop;  /* the lowest but for stop_link's */
     bool is_live;
     bool is_new;         /* its end has not been told yet */
+    bool is_moved;       /* in the list of the settle under way */
 } OrrActivity;
 
 /* One use of a link by an activity, in the list of that link. */
@@ -32,12 +37,13 @@ typedef struct {
 typedef struct {
     OrrWide capacity, usage;
     OrrWide potential; /* usage if all were at their tops; up to capacity, the link never binds */
+    OrrWide slope;     /* usage per unit of level, were all to rise, times 2^LEVEL_BITS */
     uint64_t unit;     /* usage if all had 1 byte per second */
     uint32_t head;     /* first record */
-    uint32_t n_records, n_bound; /* activities that this link holds */
-    uint64_t level;    /* where it holds them, if n_bound > 0 */
-    uint32_t full_round;  /* last settle that took in all its activities */
-    uint32_t local_round, local; /* its number in the problem of that settle */
+    uint32_t n_records;
+    uint32_t round, local; /* last search that saw it; its number in the problem of a full solve */
+    uint64_t level; /* at which it is full and stops those that still rise, or ORR_LEVEL_NONE */
+    uint64_t goal;  /* what level should be, as the others are now */
     bool is_dirty;
 } OrrLinkState;
 
@@ -46,36 +52,50 @@ typedef struct {
     uint32_t n, capacity;
 } OrrIdList;
 
+typedef struct {
+    uint64_t key; /* level or goal, whichever is lower */
+    uint32_t link;
+} OrrLinkEntry;
+
+/* A member of a link while its goal is computed. */
+typedef struct {
+    uint64_t stop, factor;
+    uint32_t activity;
+} OrrRiser;
+
 struct OrrFluid {
     OrrLinkState *links;
     OrrWide *link_done; /* bytes of ended activities, in 1/ORR_COEF_ONE */
     uint32_t n_links;
     OrrActivity *activities;
-    uint32_t n_activities, cap_activities, free_activity;
+    uint32_t n_activities, cap_activities, free_activity, n_live;
     OrrRecord *records;
     uint32_t n_records, cap_records;
     uint32_t free_block[32]; /* by the logarithm of the block's size */
-    OrrIdList dirty;    /* links whose activities must be solved */
+    OrrIdList dirty;    /* links whose goal must be computed anew */
     OrrIdList pending;  /* new activities that found no headroom */
     OrrIdList admitted; /* new activities that did */
-    OrrIdList set;      /* of the settle under way: activities taken in */
-    int64_t now_ns;
+    OrrIdList moved;    /* of the settle under way: activities whose rate may change */
+    OrrIdList nearby;   /* links to look at next */
+    OrrLinkEntry *heap;
+    uint32_t n_heap, cap_heap;
+    OrrRiser *risers;
+    uint32_t cap_risers;
     uint32_t round;
+    int64_t now_ns;
     uint64_t lost_bytes; /* of activities that were ended early */
+    uint64_t last_top, last_scale, last_level; /* the last division: many activities are alike */
     OrrFluidStats stats;
     OrrSolver *solver;
-    struct { /* the problem of the settle under way */
+    struct { /* of a solve of everything */
         OrrSolveActivity *activities;
         uint64_t *rate;
-        uint32_t *bottleneck;
-        uint64_t *level;
-        bool *is_held; /* kept at its old rate while its bottleneck is only taken in part */
         uint32_t n, cap;
         OrrUse *uses;
         uint32_t n_uses, cap_uses;
-        OrrWide *capacity, *load;
-        uint32_t *link, *n_inside;
-        bool *has_changed;
+        OrrWide *capacity;
+        uint64_t *level;
+        uint32_t *link;
         uint32_t n_links, cap_links;
     } problem;
 };
@@ -91,13 +111,28 @@ static inline bool orr_fluid__can_bind(const OrrLinkState *l)
     return l->potential > l->capacity;
 }
 
-/* Is there room for all on the link, whatever 2 bytes per second each the rounding may hide? */
-static inline bool orr_fluid__has_room(const OrrLinkState *l, OrrWide usage)
+/* Is there room for all on the link, so that it stops nobody, whatever the rounding of rates (1 byte
+ * per second each) and of the level may hide? Twice that is kept free. */
+static inline bool orr_fluid__has_room(const OrrLinkState *l)
 {
-    return !orr_fluid__can_bind(l) || usage + 2 * (OrrWide)l->unit <= l->capacity;
+    OrrWide rounding = l->unit + (l->slope >> ORR_LEVEL_BITS) + 1;
+    return !orr_fluid__can_bind(l) ||
+           (l->level == ORR_LEVEL_NONE && l->usage + 2 * rounding <= l->capacity);
+}
+
+/* The rate that belongs to where it stops. */
+static inline uint64_t orr_fluid__rate_at(const OrrActivity *a, uint64_t stop)
+{
+    return stop >= a->top_level ? a->top : orr_level__rate(a->scale, stop);
 }
 
 void orr_fluid__push(OrrIdList *list, uint32_t id);
+/* Finds where the activity stops from the levels of its links. */
+void orr_fluid__find_stop(const OrrFluid *f, OrrActivity *a);
+/* Puts it on the list of those whose rate may change. */
+void orr_fluid__move(OrrFluid *f, uint32_t activity);
+/* Solves for all live activities. */
+void orr_fluid__settle_all(OrrFluid *f);
 /* Work done until @now at the rate so far. */
 void orr_fluid__progress(OrrActivity *a, int64_t now_ns);
 int64_t orr_fluid__end_ns(const OrrActivity *a);

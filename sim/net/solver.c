@@ -3,18 +3,15 @@
  * stale heap entry is a lower bound and is corrected when it comes up. All constraints and caps of
  * the lowest level are taken together, which makes the result a function of the problem alone.
  *
- * Fixed point: x = scale * level / 2^LEVEL_BITS with scale = weight * ORR_COEF_ONE / largest coef *
- * 2^SCALE_BITS, both rounded down; so the relative weight of an activity is right to 2^-32 or its
- * coef's share of that, and no constraint is exceeded.
+ * Fixed point: level.h.
  * Cost: about 30 ns a use and 60 ns an activity. Source: Bertsekas and Gallager 1992, Data Networks,
  * section 6.5.2 (max-min flow control); weights and coefficients as in SimGrid's LMM. */
 #include "sim/net/solver.h"
 
+#include "sim/net/level.h"
+
 #include <glib.h>
 #include <string.h>
-
-#define LEVEL_BITS 36 /* x is right to scale / 2^36: below 1 byte/s for coef of 1/16 and more */
-#define SCALE_BITS 32 /* keeps the slope of 2^14 flows in 64 bits, where division is fast */
 
 typedef struct {
     uint64_t level;
@@ -118,19 +115,9 @@ static void drop_top(OrrSolver *s)
         sift_down(s, 0, s->heap[s->n_heap]);
 }
 
-/* Highest level at which the constraint holds. */
-static uint64_t constraint_level(const Constraint *c)
+static uint64_t level_of(const Constraint *c)
 {
-    OrrWide high = c->left << LEVEL_BITS;
-    OrrWide level = c->slope >> 64 == 0 ? high / (uint64_t)c->slope : high / c->slope;
-    return level > UINT64_MAX ? UINT64_MAX : (uint64_t)level;
-}
-
-/* Lowest level at which scale * level reaches the cap. */
-static uint64_t cap_level(uint64_t cap, uint64_t scale)
-{
-    OrrWide level = (((OrrWide)cap << LEVEL_BITS) + scale - 1) / scale;
-    return level > UINT64_MAX ? UINT64_MAX : (uint64_t)level;
+    return orr_level__of_constraint(c->left, c->slope);
 }
 
 static uint64_t scale_of(const OrrSolveActivity *a, const OrrUse *uses)
@@ -140,9 +127,7 @@ static uint64_t scale_of(const OrrSolveActivity *a, const OrrUse *uses)
         largest = MAX(largest, uses[u].coef);
     if (largest == 0)
         return 1; /* uses nothing: stops at its cap at once */
-    OrrWide scale = ((OrrWide)a->weight * ORR_COEF_ONE << SCALE_BITS) / largest;
-    g_assert(scale < (OrrWide)1 << 63);
-    return MAX((uint64_t)scale, 1);
+    return orr_level__scale(a->weight, largest);
 }
 
 /* Lists the members of each constraint and sums their slopes. */
@@ -178,15 +163,14 @@ static void load_heap(OrrSolver *s, const OrrSolveProblem *p)
     s->n_heap = 0;
     for (uint32_t l = 0; l < p->n_constraints; l++)
         if (s->constraints[l].slope > 0)
-            s->heap[s->n_heap++] = (Entry){constraint_level(&s->constraints[l]), l};
+            s->heap[s->n_heap++] = (Entry){level_of(&s->constraints[l]), l};
     for (uint32_t i = 0; i < p->n; i++) {
         const OrrSolveActivity *a = &p->activities[i];
         if (a->cap == UINT64_MAX)
             continue;
-        if (a->cap_level == 0 && (a->cap != cap || s->scale[i] != scale))
-            level = cap_level(cap = a->cap, scale = s->scale[i]);
-        s->heap[s->n_heap++] = (Entry){a->cap_level != 0 ? a->cap_level : level,
-                                       p->n_constraints + i};
+        if (a->cap != cap || s->scale[i] != scale)
+            level = orr_level__of_cap(cap = a->cap, scale = s->scale[i]);
+        s->heap[s->n_heap++] = (Entry){level, p->n_constraints + i};
     }
     for (uint32_t at = s->n_heap / 2; at > 0; at--)
         sift_down(s, at - 1, s->heap[at - 1]);
@@ -195,14 +179,11 @@ static void load_heap(OrrSolver *s, const OrrSolveProblem *p)
 static void stop(OrrSolver *s, const OrrSolveProblem *p, uint32_t i, uint64_t level, uint32_t by)
 {
     const OrrSolveActivity *a = &p->activities[i];
-    uint64_t rate = by == ORR_BY_CAP ? a->cap
-                                     : (uint64_t)((OrrWide)s->scale[i] * level >> LEVEL_BITS);
+    uint64_t rate = by == ORR_BY_CAP ? a->cap : orr_level__rate(s->scale[i], level);
     s->is_stopped[i] = true;
     p->rate[i] = rate;
     if (p->bottleneck != NULL)
         p->bottleneck[i] = by;
-    if (p->level != NULL)
-        p->level[i] = level;
     for (uint32_t u = a->first_use; u < a->first_use + a->n_uses; u++) {
         const OrrUse *use = &p->uses[u];
         Constraint *c = &s->constraints[use->constraint];
@@ -228,7 +209,7 @@ static uint64_t take_batch(OrrSolver *s, const OrrSolveProblem *p)
             }
             if (c->is_stale) {
                 c->is_stale = false;
-                top.level = constraint_level(c);
+                top.level = level_of(c);
                 sift_down(s, 0, top);
                 continue;
             }
@@ -251,6 +232,8 @@ void orr_solver_run(OrrSolver *s, const OrrSolveProblem *p)
     reserve(s, p->n, n_uses, p->n_constraints);
     load_constraints(s, p);
     load_heap(s, p);
+    for (uint32_t l = 0; p->constraint_level != NULL && l < p->n_constraints; l++)
+        p->constraint_level[l] = ORR_LEVEL_NONE;
     for (;;) {
         uint64_t level = take_batch(s, p);
         if (s->n_batch == 0)
@@ -262,6 +245,8 @@ void orr_solver_run(OrrSolver *s, const OrrSolveProblem *p)
             uint32_t l = s->batch[b];
             if (l >= p->n_constraints)
                 continue;
+            if (p->constraint_level != NULL)
+                p->constraint_level[l] = level;
             for (uint32_t m = s->first_member[l]; m < s->first_member[l + 1]; m++) {
                 uint32_t i = s->members[m];
                 if (!s->is_stopped[i])

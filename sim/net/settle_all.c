@@ -1,0 +1,79 @@
+/* Rates by one solve of everything: cheaper than settle.c's search where most activities are new. */
+#include "sim/net/fluid.h"
+
+#include "sim/net/fluid_priv.h"
+
+#include <glib.h>
+
+static uint32_t local_link(OrrFluid *f, uint32_t link)
+{
+    OrrLinkState *l = &f->links[link];
+    if (l->round == f->round)
+        return l->local;
+    if (f->problem.n_links == f->problem.cap_links) {
+        uint32_t n = f->problem.cap_links = MAX(64, 2 * f->problem.cap_links);
+        f->problem.capacity = g_renew(OrrWide, f->problem.capacity, n);
+        f->problem.level = g_renew(uint64_t, f->problem.level, n);
+        f->problem.link = g_renew(uint32_t, f->problem.link, n);
+    }
+    l->round = f->round;
+    l->local = f->problem.n_links++;
+    f->problem.capacity[l->local] = l->capacity;
+    f->problem.link[l->local] = link;
+    return l->local;
+}
+
+static void add_activity(OrrFluid *f, const OrrActivity *a)
+{
+    if (f->problem.n == f->problem.cap) {
+        f->problem.cap = MAX(64, 2 * f->problem.cap);
+        f->problem.activities = g_renew(OrrSolveActivity, f->problem.activities, f->problem.cap);
+        f->problem.rate = g_renew(uint64_t, f->problem.rate, f->problem.cap);
+    }
+    if (f->problem.n_uses + a->n_uses > f->problem.cap_uses) {
+        f->problem.cap_uses = MAX(2 * f->problem.cap_uses, f->problem.n_uses + a->n_uses + 64);
+        f->problem.uses = g_renew(OrrUse, f->problem.uses, f->problem.cap_uses);
+    }
+    OrrSolveActivity *x = &f->problem.activities[f->problem.n++];
+    *x = (OrrSolveActivity){f->problem.n_uses, 0, a->weight, 0, a->top};
+    for (uint32_t u = 0; u < a->n_uses; u++) {
+        const OrrUse *use = &a->uses[u];
+        x->scale_coef = MAX(x->scale_coef, use->coef);
+        if (!orr_fluid__can_bind(&f->links[use->constraint]))
+            continue;
+        uint32_t l = local_link(f, use->constraint);
+        f->problem.uses[f->problem.n_uses++] = (OrrUse){l, use->coef, use->count};
+        x->n_uses++;
+    }
+}
+
+void orr_fluid__settle_all(OrrFluid *f)
+{
+    f->round++;
+    f->problem.n = f->problem.n_uses = f->problem.n_links = 0;
+    for (uint32_t i = 0; i < f->n_activities; i++) {
+        if (!f->activities[i].is_live)
+            continue;
+        add_activity(f, &f->activities[i]);
+        orr_fluid__move(f, i);
+    }
+    OrrSolveProblem problem = {.activities = f->problem.activities,
+                               .n = f->problem.n,
+                               .uses = f->problem.uses,
+                               .capacity = f->problem.capacity,
+                               .n_constraints = f->problem.n_links,
+                               .rate = f->problem.rate,
+                               .constraint_level = f->problem.level};
+    orr_solver_run(f->solver, &problem);
+    f->stats.solves++;
+    f->stats.solved_activities += f->problem.n;
+    for (uint32_t i = 0; i < f->dirty.n; i++) { /* those that can't bind any more are not in it */
+        OrrLinkState *l = &f->links[f->dirty.ids[i]];
+        l->level = l->goal = ORR_LEVEL_NONE;
+    }
+    for (uint32_t l = 0; l < f->problem.n_links; l++)
+        f->links[f->problem.link[l]].level = f->links[f->problem.link[l]].goal =
+            f->problem.level[l];
+    for (uint32_t i = 0; i < f->moved.n; i++)
+        orr_fluid__find_stop(f, &f->activities[f->moved.ids[i]]);
+}
