@@ -1,5 +1,6 @@
 /* The public library: results agree with the report, errors carry message and status, runs repeat. */
 #include "sim/api/orrery.h"
+#include "tests/schema_check.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,6 +72,38 @@ static void test_same_run_gives_same_bytes_folded_or_not(void **state)
     orrery_step_free(a), orrery_step_free(b), orrery_step_free(c);
 }
 
+/* Real records of all sorts are as the schema says, and their accounts add up. */
+static void test_reports_of_jobs_are_as_the_schema_says(void **state)
+{
+    static const char *const jobs[] = {"tiny", "tiny-pipeline", "llama3-8b-8", "qwen2-1.5b-4",
+                                       "megatron-22b-8-full", "gpt2-meg-v100-pp4"};
+    (void)state;
+    g_autoptr(JsonParser) schema = json_parser_new();
+    assert_true(json_parser_load_from_file(schema, ORR_SRCDIR "/doc/schema/step-1.json", NULL));
+    JsonObject *s = json_node_get_object(json_parser_get_root(schema));
+    for (guint i = 0; i < G_N_ELEMENTS(jobs); i++) {
+        OrreryStep *step = orrery_step_run(jobs[i], NULL, NULL);
+        assert_non_null(step);
+        char *json = orrery_step_report(step, "json");
+        g_autoptr(JsonParser) parser = json_parser_new();
+        assert_true(json_parser_load_from_data(parser, json, -1, NULL));
+        g_autofree char *flaw = schema_flaw(s, json_parser_get_root(parser), jobs[i]);
+        if (flaw)
+            fail_msg("%s", flaw);
+        JsonObject *o = json_node_get_object(json_parser_get_root(parser));
+        static const char *const accounts[] = {"time_account", "critical_path"};
+        for (int a = 0; a < 2; a++) {
+            JsonArray *account = json_object_get_array_member(o, accounts[a]);
+            gint64 sum = 0;
+            for (guint k = 0; k < json_array_get_length(account); k++)
+                sum += json_object_get_int_member(json_array_get_object_element(account, k), "ns");
+            assert_int_equal(sum, json_object_get_int_member(o, "step_time_ns"));
+        }
+        orrery_free(json);
+        orrery_step_free(step);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -78,6 +111,7 @@ int main(void)
         cmocka_unit_test(test_sets_reach_the_job),
         cmocka_unit_test(test_errors_have_message_and_status),
         cmocka_unit_test(test_same_run_gives_same_bytes_folded_or_not),
+        cmocka_unit_test(test_reports_of_jobs_are_as_the_schema_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,12 +139,18 @@ static OrrRecordComm *comm_row(OrrRecord *r, OrrCommKind kind, OrrCollective col
 
 /* Means over the ranks that take part: those of roles that call it. */
 typedef struct {
-    double count, bytes, transfer_ns, wait_ns, exposed_ns;
+    double count, bytes;
 } CommSum;
 
-static void add_comm(OrrRecordComm *row, const OrrExecComm *x, double bytes) {
-    row->count += llround(x->count);
-    row->bytes += llround(x->count * bytes);
+/* @sum: calls and bytes of the row so far, not yet rounded; grows with the rows. */
+static void add_comm(const OrrRecord *r, OrrRecordComm *row, const OrrExecComm *x, double bytes,
+                     GArray *sums) {
+    guint i = (guint)(row - r->comms);
+    if (i >= sums->len)
+        g_array_set_size(sums, i + 1);
+    CommSum *sum = &g_array_index(sums, CommSum, i);
+    sum->count += x->count;
+    sum->bytes += x->count * bytes;
     row->transfer_ns += x->transfer_ns;
     row->wait_ns += x->wait_ns;
     row->exposed_ns += x->exposed_ns;
@@ -152,14 +158,15 @@ static void add_comm(OrrRecordComm *row, const OrrExecComm *x, double bytes) {
 
 static void fill_comms(const OrrStepRun *run, OrrRecord *r) {
     const OrrProgram *p = run->program;
+    g_autoptr(GArray) sums = g_array_new(FALSE, TRUE, sizeof(CommSum));
     for (uint32_t i = 0; i < p->n_colls; i++) {
         const OrrColl *c = &p->colls[i];
         const OrrPlan *plan = shown_plan(run->bound, i);
         if (run->result->colls[i].count <= 0 || !plan)
             continue;
-        add_comm(comm_row(r, c->purpose, c->kind, run->bound->groups[c->group].size,
-                          orr_algo_name(plan->algo), orr_proto_name(plan->proto)),
-                 &run->result->colls[i], (double)c->bytes);
+        add_comm(r, comm_row(r, c->purpose, c->kind, run->bound->groups[c->group].size,
+                             orr_algo_name(plan->algo), orr_proto_name(plan->proto)),
+                 &run->result->colls[i], (double)c->bytes, sums);
     }
     for (uint32_t i = 0; i < p->n_p2ps; i++) {
         double sent = 0;
@@ -167,8 +174,13 @@ static void fill_comms(const OrrStepRun *run, OrrRecord *r) {
             if (p->parts[p->p2ps[i].first_part + k].is_send)
                 sent += (double)p->parts[p->p2ps[i].first_part + k].bytes;
         if (run->result->p2ps[i].count > 0)
-            add_comm(comm_row(r, ORR_COMM_PP, ORR_SEND_RECV, 2, "send", ""), &run->result->p2ps[i],
-                     sent);
+            add_comm(r, comm_row(r, ORR_COMM_PP, ORR_SEND_RECV, 2, "send", ""),
+                     &run->result->p2ps[i], sent, sums);
+    }
+    for (guint i = 0; i < sums->len; i++) { /* a mean of a few calls on few ranks is still some */
+        const CommSum *sum = &g_array_index(sums, CommSum, i);
+        r->comms[i].count = MAX(llround(sum->count), 1);
+        r->comms[i].bytes = llround(sum->bytes);
     }
 }
 

@@ -29,8 +29,7 @@ static const char *const relief[ORR_N_MEM_KINDS] = {
     [ORR_MEM_OPTIMIZER] = "Optimizer states take most: spread them over DP (ZeRO stage 1, the "
                           "distributed optimizer), which helps the more the larger DP is; or more "
                           "TP or PP.",
-    [ORR_MEM_ACTIVATIONS] = "Activations take most: sequence parallelism where TP is used, "
-                            "selective and then full recompute, a smaller MBS; more TP or CP.",
+    [ORR_MEM_ACTIVATIONS] = "Activations take most:",
     [ORR_MEM_LOGITS] = "Logits take most: a smaller MBS, more TP (vocabulary-parallel), or a fused "
                        "cross entropy.",
     [ORR_MEM_COMM_BUFFERS] = "Communication buffers take most: smaller buckets, fewer "
@@ -38,6 +37,21 @@ static const char *const relief[ORR_N_MEM_KINDS] = {
     [ORR_MEM_ALLOCATOR] = "Allocator slack takes most: expandable segments, steadier shapes.",
     [ORR_MEM_CONTEXT] = "The CUDA and NCCL contexts take most: a larger GPU, fewer communicators.",
 };
+
+/* What of the usual means is not used yet. */
+static void activation_advice(const OrrRecord *r, GString *advice)
+{
+    const OrrRecordLayout *l = &r->layout;
+    if (l->tp > 1 && !l->sequence_parallel)
+        g_string_append(advice, " sequence parallelism,");
+    if (g_str_has_prefix(r->recompute, "none"))
+        g_string_append(advice, " selective recompute,");
+    if (!g_str_has_prefix(r->recompute, "full"))
+        g_string_append(advice, " full recompute (of some layers),");
+    if (l->micro_batch > 1)
+        g_string_append(advice, " a smaller MBS,");
+    g_string_append(advice, " more TP or CP.");
+}
 
 static void name_worst(OrrRuleCase *k, const char *room_word, double room_bytes)
 {
@@ -51,6 +65,8 @@ static void name_worst(OrrRuleCase *k, const char *room_word, double room_bytes)
         s->has_head ? ", head" : "", peak.text, capacity.text, room.text, room_word, part.text,
         orr_mem_kind_name(kind));
     g_string_append(k->advice, relief[kind]);
+    if (kind == ORR_MEM_ACTIVATIONS)
+        activation_advice(k->r, k->advice);
 }
 
 static void does_not_fit(OrrRuleCase *k)

@@ -43,11 +43,13 @@ static void mfu_low(OrrRuleCase *k)
         "Kernels run for %s of the step, and reach %s of the peak while they do; the largest loss "
         "outside them is %s with %s.", mfu.text, peak.text, m->formula, busy.text, inside.text,
         orr_report__owner_words((OrrOwner)loss), share.text);
-    if (m->mfu_frac / MAX(kernels, 1e-9) < MFU_LOW_FRAC)
-        g_string_append(k->advice, "The kernels themselves are slow: look at the size of the "
-                        "matrix products, at recomputation and at memory-bound kernels first.");
+    /* what is lost inside the kernels against what is lost outside of them */
+    if (kernels - m->mfu_frac > 1 - kernels)
+        g_string_append(k->advice, "More is lost inside the kernels than between them: look at the "
+                        "size of the matrix products, at recomputation and at memory-bound kernels "
+                        "first.");
     else
-        g_string_append_printf(k->advice, "Start with %s: the kernels themselves are fast enough.",
+        g_string_append_printf(k->advice, "Start with the largest loss: %s.",
                                orr_report__owner_words((OrrOwner)loss));
 }
 
@@ -153,8 +155,8 @@ static void interference(OrrRuleCase *k)
 static void exposed_kind(OrrRuleCase *k)
 {
     static const char *const advice[ORR_N_COMM_KINDS] = {
-        [ORR_COMM_TP] = "Lower TP, overlap TP with the matrix products (userbuffers), or "
-                        "sequence parallelism, which moves the same bytes but saves memory.",
+        [ORR_COMM_TP] = "Lower TP where memory allows, or overlap it with the matrix products "
+                        "(userbuffers, asynchronous weight gradients).",
         [ORR_COMM_SP] = "Lower TP.", [ORR_COMM_CP] = "Lower CP, or a longer sequence per rank.",
         [ORR_COMM_EP] = "Keep EP inside the NVLink domain, or overlap it with the shared expert.",
         [ORR_COMM_PP] = "Overlap sends with compute, or place neighbouring stages closer.",
@@ -163,7 +165,8 @@ static void exposed_kind(OrrRuleCase *k)
         [ORR_COMM_DP_PARAMETER] = "Gather parameters ahead of use (prefetch more layers), do not "
                                   "reshard after the forward where memory allows, a larger MBS.",
         [ORR_COMM_EMBEDDING] = "Untie the embedding or overlap its all-reduce.",
-        [ORR_COMM_STEP_END] = "The gradient norm is a barrier: look for late ranks.",
+        [ORR_COMM_STEP_END] = "The overflow check and the gradient norm are barriers over all ranks: "
+                              "look for late stages and ranks.",
     };
     int worst = 0;
     for (int c = 1; c < ORR_N_COMM_KINDS; c++)

@@ -1,6 +1,8 @@
 /* The record as text for people: the answer first, then why, then what it rests on. */
 #include "sim/report/report_priv.h"
 
+#include "sim/base/units.h"
+
 #include <string.h>
 
 static void line(OrrOut *out, const char *name, const char *value, const char *denominator)
@@ -17,20 +19,23 @@ static void headline_rates(const OrrRecord *r, OrrOut *out)
         first.text, r->is_periodic ? "" : "; not periodic, this is a mean");
     line(out, "step time", time.text, per_step);
     OrrFixed rate = orr_report__count(r->tokens_per_s);
-    OrrFixed per_gpu = orr_report__fixed(r->tokens_per_s_per_gpu, 1);
+    OrrFixed per_gpu = r->tokens_per_s_per_gpu < 1000
+                           ? orr_report__fixed(r->tokens_per_s_per_gpu, 1)
+                           : orr_report__count(r->tokens_per_s_per_gpu);
+    OrrFixed gpus = orr_report__count(r->world_size);
     g_autofree char *value = g_strdup_printf("%s tokens/s", rate.text);
-    g_autofree char *of = g_strdup_printf("%s tokens/s per GPU, of %u GPUs", per_gpu.text,
-                                          r->world_size);
+    g_autofree char *of = g_strdup_printf("%s tokens/s per GPU, of %s GPU%s", per_gpu.text,
+                                          gpus.text, r->world_size > 1 ? "s" : "");
     line(out, "throughput", value, of);
 }
 
 static void headline_mfu(const OrrRecord *r, OrrOut *out)
 {
     const OrrRecordMfu *m = &r->mfu[0];
-    OrrFixed tflops = orr_report__fixed(r->tflops_per_gpu, 1);
-    OrrFixed flops = orr_report__fixed(r->model_flops_per_step * 1e-15, 1);
+    OrrFixed tflops = orr_report__fixed(r->tflops_per_gpu, r->tflops_per_gpu < 10 ? 3 : 1);
+    g_autofree char *flops = orr_units_format(r->model_flops_per_step, ORR_DIM_FLOPS);
     g_autofree char *value = g_strdup_printf("%s TFLOP/s", tflops.text);
-    g_autofree char *of = g_strdup_printf("per GPU; %s PFLOP a step by formula %s", flops.text,
+    g_autofree char *of = g_strdup_printf("per GPU; %s a step by formula %s", flops,
                                           r->flops_formula);
     line(out, "model FLOPs", value, of);
     OrrFixed mfu = orr_report__percent(m->mfu_frac), hfu = orr_report__percent(m->hfu_frac);
@@ -79,8 +84,9 @@ static void headline_memory(const OrrRecord *r, OrrOut *out)
 static void headline(const OrrRecord *r, OrrOut *out)
 {
     OrrFixed params = orr_report__count((double)r->parameters_total);
-    orr_out_printf(out, "%s: one training step of %s on %u GPUs\n", r->job, r->model,
-                   r->world_size);
+    OrrFixed gpus = orr_report__count(r->world_size);
+    orr_out_printf(out, "%s: one training step of %s on %s GPU%s\n", r->job, r->model, gpus.text,
+                   r->world_size > 1 ? "s" : "");
     orr_out_printf(out, "%s parameters; %s, %s; orrery %s, seed %" G_GUINT64_FORMAT "\n\n",
                    params.text, r->cluster, r->gpu, r->version, r->seed);
     headline_rates(r, out);
@@ -92,11 +98,13 @@ static void headline(const OrrRecord *r, OrrOut *out)
 static void layout(const OrrRecord *r, OrrOut *out)
 {
     const OrrRecordLayout *l = &r->layout;
-    orr_out_printf(out, "\nLayout\n  TP %u%s x PP %u x CP %u x DP %u = %u ranks (%s); VPP %u, EP %u,"
+    OrrFixed ranks = orr_report__count(r->world_size), gbs = orr_report__count(l->global_batch);
+    OrrFixed tokens = orr_report__count(l->sequence_length);
+    orr_out_printf(out, "\nLayout\n  TP %u%s x PP %u x CP %u x DP %u = %s ranks (%s); VPP %u, EP %u,"
                    " ZeRO %u\n", l->tp, l->sequence_parallel ? " (SP)" : "", l->pp, l->cp, l->dp,
-                   r->world_size, l->rank_order, l->vpp, l->ep, l->zero_stage);
-    orr_out_printf(out, "  MBS %u, GBS %u sequences of %u tokens: M = GBS / (MBS x DP) = %u "
-                   "micro-batches a step\n", l->micro_batch, l->global_batch, l->sequence_length,
+                   ranks.text, l->rank_order, l->vpp, l->ep, l->zero_stage);
+    orr_out_printf(out, "  MBS %u, GBS %s sequences of %s tokens: M = GBS / (MBS x DP) = %u "
+                   "micro-batches a step\n", l->micro_batch, gbs.text, tokens.text,
                    l->micro_batches);
     orr_out_printf(out, "  schedule %s, precision %s, recompute %s, framework %s\n", r->schedule,
                    r->precision, r->recompute, r->framework);
@@ -177,7 +185,7 @@ static void inputs(const OrrRecord *r, OrrOut *out)
     OrrFixed reps = orr_report__count((double)r->simulation.representatives);
     OrrFixed ops = orr_report__count((double)r->simulation.operations);
     OrrFixed events = orr_report__count((double)r->simulation.events);
-    orr_out_printf(out, "\nSimulated %u steps of %s ranks by %s representatives: %s operations, %s "
+    orr_out_printf(out, "\nSimulated %u steps of %s ranks by %s that stand for all: %s operations, %s "
                    "events a step.\n", r->simulated_steps, ranks.text, reps.text, ops.text,
                    events.text);
 }

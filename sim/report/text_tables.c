@@ -128,8 +128,8 @@ void orr_report__communication(const OrrRecord *r, OrrOut *out)
 {
     if (r->n_comms == 0)
         return;
-    orr_out_puts(out, "\nCommunication, mean of the ranks that take part, a step (wait: own launch to "
-                      "last arrival)\n");
+    orr_out_puts(out, "\nCommunication: mean per rank and step; wait is from the own launch to the last "
+                      "arrival\n");
     orr_out_printf(out, "  %-12s %-14s %5s %-13s %6s %8s %8s %8s %8s %7s\n", "kind",
                    "collective", "ranks", "algorithm", "calls", "GiB", "move ms", "wait ms",
                    "exposed", "of step");

@@ -117,12 +117,17 @@ void orr_report__wrap(OrrOut *out, const char *first, const char *text)
         gsize n = strlen(words[i]);
         if (n == 0)
             continue;
+        bool has_percent = words[i + 1] && words[i + 1][0] == '%';
+        if (has_percent) /* a number stays with its sign */
+            n += 1 + strlen(words[i + 1]);
         if (column > indent && column + 1 + n > ORR_REPORT_COLUMNS) {
             orr_out_printf(out, "\n%*s", (int)indent, "");
             column = indent;
         }
-        orr_out_printf(out, "%s%s", column > indent ? " " : "", words[i]);
+        orr_out_printf(out, "%s%s%s%s", column > indent ? " " : "", words[i],
+                       has_percent ? " " : "", has_percent ? words[i + 1] : "");
         column += n + (column > indent);
+        i += has_percent;
     }
     orr_out_puts(out, "\n");
 }

@@ -38,7 +38,7 @@ typedef struct {
     double mfu_frac, hfu_frac;    /* hfu: with the recomputed FLOPs */
 } OrrRecordMfu;
 
-/* One kind of communication: mean per rank (of those that take part) and step. */
+/* One kind of communication: mean per rank and step (ranks that do not take part count as 0). */
 typedef struct {
     OrrCommKind kind;
     OrrCollective collective;
