@@ -18,16 +18,14 @@ const OrrPlot orr_plots[] = {
     {NULL, NULL},
 };
 
-const OrrPlot *orr_plot_find(const char *name)
-{
+const OrrPlot *orr_plot_find(const char *name) {
     for (const OrrPlot *p = orr_plots; p->name; p++)
         if (strcmp(p->name, name) == 0)
             return p;
     return NULL;
 }
 
-bool orr_plot_names(const char *folder, const OrrPlotName *names, guint n, GError **error)
-{
+bool orr_plot_names(const char *folder, const OrrPlotName *names, guint n, GError **error) {
     g_autoptr(GString) text = g_string_new("# What the scripts call things.\n");
     for (guint i = 0; i < n; i++) {
         g_string_append_printf(text, "%s = ", names[i].name);
@@ -41,16 +39,15 @@ bool orr_plot_names(const char *folder, const OrrPlotName *names, guint n, GErro
             g_string_append(text, "\"\n");
         } else {
             char number[G_ASCII_DTOSTR_BUF_SIZE];
-            g_string_append_printf(text, "%s\n", g_ascii_formatd(number, sizeof number, "%.6f",
-                                                                 names[i].number));
+            g_string_append_printf(text, "%s\n",
+                                   g_ascii_formatd(number, sizeof number, "%.6f", names[i].number));
         }
     }
     g_autofree char *path = g_build_filename(folder, "names.gp", NULL);
     return orr_file_write(path, text->str, error);
 }
 
-static bool copy_script(const char *name, const char *folder, GError **error)
-{
+static bool copy_script(const char *name, const char *folder, GError **error) {
     g_autofree char *source = orr_data_find("plots", name, ".gp", error);
     if (!source)
         return false;
@@ -63,8 +60,7 @@ static bool copy_script(const char *name, const char *folder, GError **error)
 }
 
 static bool take_into_place(const char *folder, const char *name, const char *suffix,
-                            GError **error)
-{
+                            GError **error) {
     g_autofree char *part = g_strdup_printf("%s/.%s.part%s", folder, name, suffix);
     g_autofree char *whole = g_strdup_printf("%s/%s%s", folder, name, suffix);
     if (g_rename(part, whole) == 0)
@@ -72,8 +68,7 @@ static bool take_into_place(const char *folder, const char *name, const char *su
     return orr_fail_env(error, "%s: gnuplot drew nothing (%s)", whole, g_strerror(errno));
 }
 
-static bool run_gnuplot(const char *gnuplot, const char *name, const char *folder, GError **error)
-{
+static bool run_gnuplot(const char *gnuplot, const char *name, const char *folder, GError **error) {
     g_autofree char *out = g_strdup_printf("out = '.%s.part'", name);
     g_autofree char *script = g_strdup_printf("%s.gp", name);
     char *command[] = {(char *)gnuplot, (char *)"-e", out, script, NULL};
@@ -91,20 +86,20 @@ static bool run_gnuplot(const char *gnuplot, const char *name, const char *folde
     return orr_fail_env(error, "gnuplot failed on %s/%s:\n%s", folder, script, g_strchomp(words));
 }
 
-bool orr_plot_script(const OrrPlot *plot, const char *folder, GError **error)
-{
+bool orr_plot_script(const OrrPlot *plot, const char *folder, GError **error) {
     return copy_script(plot->name, folder, error) && copy_script("style", folder, error);
 }
 
-bool orr_plot_draw(const OrrPlot *plot, const char *folder, GError **error)
-{
+bool orr_plot_draw(const OrrPlot *plot, const char *folder, GError **error) {
     if (!orr_plot_script(plot, folder, error))
         return false;
     g_autofree char *gnuplot = g_find_program_in_path("gnuplot");
     if (!gnuplot)
-        return orr_fail_env(error, "gnuplot is not installed, so nothing is drawn; the table and the "
+        return orr_fail_env(error,
+                            "gnuplot is not installed, so nothing is drawn; the table and the "
                             "script are in %s: install gnuplot (Debian: gnuplot-nox), then run "
-                            "'gnuplot %s.gp' there", folder, plot->name);
+                            "'gnuplot %s.gp' there",
+                            folder, plot->name);
     return run_gnuplot(gnuplot, plot->name, folder, error) &&
            take_into_place(folder, plot->name, ".png", error) &&
            take_into_place(folder, plot->name, ".svg", error);

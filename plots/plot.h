@@ -1,5 +1,5 @@
-/* Pictures by gnuplot: a table, a script and the style lie side by side in a folder, where the script
- * can be edited and run again; the pictures come beside them. */
+/* Pictures by gnuplot: a table, a script and the style lie side by side in a folder, where the
+ * script can be edited and run again; the pictures come beside them. */
 #ifndef PLOTS_PLOT_H
 #define PLOTS_PLOT_H
 
@@ -24,10 +24,10 @@ bool orr_plot_names(const char *folder, const OrrPlotName *names, guint n, GErro
 /* Copies the script of @plot and the style to @folder. */
 bool orr_plot_script(const OrrPlot *plot, const char *folder, GError **error);
 /**
- * orr_plot_draw: copies the script of @plot and the style to @folder, where NAME.csv and names.gp are,
- * and draws NAME.png and NAME.svg there, each whole or not at all.
- * Errors (ORR_ERROR_ENV): gnuplot is missing or fails (its words are in the message; table and script
- * stay), the folder cannot be written.
+ * orr_plot_draw: copies the script of @plot and the style to @folder, where NAME.csv and names.gp
+ * are, and draws NAME.png and NAME.svg there, each whole or not at all. Errors (ORR_ERROR_ENV):
+ * gnuplot is missing or fails (its words are in the message; table and script stay), the folder
+ * cannot be written.
  */
 bool orr_plot_draw(const OrrPlot *plot, const char *folder, GError **error);
 

@@ -4,8 +4,7 @@
 
 #include "sim/result/record.h"
 
-static inline void fixture_stages(OrrRecord *r)
-{
+static inline void fixture_stages(OrrRecord *r) {
     orr_record_alloc_stages(r, 4);
     for (uint32_t s = 0; s < 4; s++) {
         OrrRecordStage *g = &r->stages[s];
@@ -22,8 +21,7 @@ static inline void fixture_stages(OrrRecord *r)
     }
 }
 
-static inline void fixture_times(OrrRecord *r)
-{
+static inline void fixture_times(OrrRecord *r) {
     r->step_time_ns = 1000000001;
     r->first_step_ns = 1100000000;
     r->is_periodic = true, r->simulated_steps = 3;
@@ -51,8 +49,7 @@ static inline void fixture_times(OrrRecord *r)
     r->critical_path_ns[ORR_PATH_HOST] = 50000001;
 }
 
-static inline void fixture_comms(OrrRecord *r)
-{
+static inline void fixture_comms(OrrRecord *r) {
     OrrRecordComm *c = orr_record_add_comm(r);
     c->kind = ORR_COMM_TP, c->collective = ORR_ALL_REDUCE, c->group_size = 8;
     orr_record_set(&c->algorithm, "nvls"), orr_record_set(&c->protocol, "simple");
@@ -71,8 +68,7 @@ static inline void fixture_comms(OrrRecord *r)
     orr_record_set(&g->members, "0,8"), orr_record_set(&g->network, "roce");
 }
 
-static inline OrrRecord *fixture_record(void)
-{
+static inline OrrRecord *fixture_record(void) {
     OrrRecord *r = orr_record_new();
     orr_record_set(&r->version, "0.1.0");
     orr_record_set(&r->job, "fixture"), orr_record_set(&r->model, "llama2-7b");
@@ -82,9 +78,19 @@ static inline OrrRecord *fixture_record(void)
     orr_record_set(&r->calibration, "h100 (shipped)");
     r->seed = 1;
     r->world_size = 64;
-    r->layout = (OrrRecordLayout){.tp = 8, .pp = 4, .vpp = 1, .cp = 1, .dp = 2, .ep = 1,
-        .zero_stage = 1, .sequence_parallel = true, .micro_batch = 1, .global_batch = 64,
-        .micro_batches = 32, .sequence_length = 2048, .rank_order = r->layout.rank_order};
+    r->layout = (OrrRecordLayout){.tp = 8,
+                                  .pp = 4,
+                                  .vpp = 1,
+                                  .cp = 1,
+                                  .dp = 2,
+                                  .ep = 1,
+                                  .zero_stage = 1,
+                                  .sequence_parallel = true,
+                                  .micro_batch = 1,
+                                  .global_batch = 64,
+                                  .micro_batches = 32,
+                                  .sequence_length = 2048,
+                                  .rank_order = r->layout.rank_order};
     orr_record_set(&r->layout.rank_order, "tp-cp-ep-dp-pp");
     r->parameters_total = r->parameters_active = 6738415616;
     r->capacity_bytes = INT64_C(85899345920);

@@ -6,8 +6,7 @@
 #include <json-glib/json-glib.h>
 #include <string.h>
 
-static inline gboolean schema_type_holds(const char *type, JsonNode *v)
-{
+static inline gboolean schema_type_holds(const char *type, JsonNode *v) {
     if (strcmp(type, "object") == 0)
         return JSON_NODE_HOLDS_OBJECT(v);
     if (strcmp(type, "array") == 0)
@@ -26,8 +25,7 @@ static inline gboolean schema_type_holds(const char *type, JsonNode *v)
 
 static inline char *schema_flaw(JsonObject *schema, JsonNode *v, const char *path);
 
-static inline char *schema_value_flaw(JsonObject *schema, JsonNode *v, const char *path)
-{
+static inline char *schema_value_flaw(JsonObject *schema, JsonNode *v, const char *path) {
     if (json_object_has_member(schema, "type") &&
         !schema_type_holds(json_object_get_string_member(schema, "type"), v))
         return g_strdup_printf("%s is not of type %s", path,
@@ -49,8 +47,7 @@ static inline char *schema_value_flaw(JsonObject *schema, JsonNode *v, const cha
     return NULL;
 }
 
-static inline char *schema_object_flaw(JsonObject *schema, JsonObject *o, const char *path)
-{
+static inline char *schema_object_flaw(JsonObject *schema, JsonObject *o, const char *path) {
     if (json_object_has_member(schema, "required")) {
         JsonArray *required = json_object_get_array_member(schema, "required");
         for (guint i = 0; i < json_array_get_length(required); i++)
@@ -59,7 +56,8 @@ static inline char *schema_object_flaw(JsonObject *schema, JsonObject *o, const 
                                        json_array_get_string_element(required, i));
     }
     JsonObject *props = json_object_has_member(schema, "properties")
-                            ? json_object_get_object_member(schema, "properties") : NULL;
+                            ? json_object_get_object_member(schema, "properties")
+                            : NULL;
     g_autoptr(GList) names = json_object_get_members(o);
     for (GList *l = names; l; l = l->next) {
         JsonObject *sub = NULL;
@@ -79,8 +77,7 @@ static inline char *schema_object_flaw(JsonObject *schema, JsonObject *o, const 
 }
 
 /* NULL if @v is as @schema says, else where it is not; g_free. Unknown keys are flaws. */
-static inline char *schema_flaw(JsonObject *schema, JsonNode *v, const char *path)
-{
+static inline char *schema_flaw(JsonObject *schema, JsonNode *v, const char *path) {
     char *flaw = schema_value_flaw(schema, v, path);
     if (!flaw && JSON_NODE_HOLDS_OBJECT(v))
         flaw = schema_object_flaw(schema, json_node_get_object(v), path);

@@ -1,4 +1,5 @@
-/* The public library: results agree with the report, errors carry message and status, runs repeat. */
+/* The public library: results agree with the report, errors carry message and status, runs repeat.
+ */
 #include "sim/api/orrery.h"
 #include "tests/schema_check.h"
 
@@ -8,8 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-static void test_step_gives_numbers_and_report(void **state)
-{
+static void test_step_gives_numbers_and_report(void **state) {
     (void)state;
     OrreryError *error = NULL;
     OrreryStep *step = orrery_step_run("tiny-pipeline", NULL, &error);
@@ -28,8 +28,7 @@ static void test_step_gives_numbers_and_report(void **state)
     orrery_step_free(step);
 }
 
-static void test_sets_reach_the_job(void **state)
-{
+static void test_sets_reach_the_job(void **state) {
     (void)state;
     static const char *const sets[] = {"batch.sequence=64 tokens", NULL};
     OrreryOptions options = {.sets = sets};
@@ -42,8 +41,7 @@ static void test_sets_reach_the_job(void **state)
     orrery_step_free(step);
 }
 
-static void test_errors_have_message_and_status(void **state)
-{
+static void test_errors_have_message_and_status(void **state) {
     (void)state;
     OrreryError *error = NULL;
     assert_null(orrery_step_run("no-such-job", NULL, &error));
@@ -58,8 +56,7 @@ static void test_errors_have_message_and_status(void **state)
     assert_null(orrery_step_run("no-such-job", NULL, NULL));
 }
 
-static void test_same_run_gives_same_bytes_folded_or_not(void **state)
-{
+static void test_same_run_gives_same_bytes_folded_or_not(void **state) {
     (void)state;
     OrreryOptions unfolded = {.is_unfolded = true, .self_check = true};
     OrreryStep *a = orrery_step_run("tiny-pipeline", NULL, NULL);
@@ -73,10 +70,9 @@ static void test_same_run_gives_same_bytes_folded_or_not(void **state)
 }
 
 /* Real records of all sorts are as the schema says, and their accounts add up. */
-static void test_reports_of_jobs_are_as_the_schema_says(void **state)
-{
-    static const char *const jobs[] = {"tiny", "tiny-pipeline", "llama3-8b-8", "qwen2-1.5b-4",
-                                       "megatron-22b-8-full", "gpt2-meg-v100-pp4"};
+static void test_reports_of_jobs_are_as_the_schema_says(void **state) {
+    static const char *const jobs[] = {"tiny",         "tiny-pipeline",       "llama3-8b-8",
+                                       "qwen2-1.5b-4", "megatron-22b-8-full", "gpt2-meg-v100-pp4"};
     (void)state;
     g_autoptr(JsonParser) schema = json_parser_new();
     assert_true(json_parser_load_from_file(schema, ORR_SRCDIR "/doc/schema/step-1.json", NULL));
@@ -104,8 +100,7 @@ static void test_reports_of_jobs_are_as_the_schema_says(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_step_gives_numbers_and_report),
         cmocka_unit_test(test_sets_reach_the_job),

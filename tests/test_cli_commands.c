@@ -16,8 +16,7 @@ typedef struct {
 } Result;
 
 /* Runs "orrery LINE" in the build folder. */
-static Result orrery(const char *line)
-{
+static Result orrery(const char *line) {
     const char *build = g_getenv("top_builddir");
     g_autofree char *program = g_build_filename(build ? build : ".", "orrery", NULL);
     g_autofree char *command = g_strdup_printf("%s %s", program, line);
@@ -25,7 +24,8 @@ static Result orrery(const char *line)
     Result r = {0};
     int status;
     assert_true(g_shell_parse_argv(command, NULL, &words, NULL));
-    if (!g_spawn_sync(NULL, words, NULL, G_SPAWN_DEFAULT, NULL, NULL, &r.out, &r.err, &status, NULL))
+    if (!g_spawn_sync(NULL, words, NULL, G_SPAWN_DEFAULT, NULL, NULL, &r.out, &r.err, &status,
+                      NULL))
         fail_msg("cannot run %s", program);
     if (!WIFEXITED(status))
         fail_msg("'%s' was killed: %s", line, r.err);
@@ -33,8 +33,7 @@ static Result orrery(const char *line)
     return r;
 }
 
-static void result_clear(Result *r)
-{
+static void result_clear(Result *r) {
     g_free(r->out), g_free(r->err);
 }
 
@@ -44,8 +43,7 @@ typedef struct {
     const char *said[3]; /* on stderr if the status is not 0, else on stdout */
 } Case;
 
-static void check(const Case *cases, guint n)
-{
+static void check(const Case *cases, guint n) {
     for (guint i = 0; i < n; i++) {
         Result r = orrery(cases[i].line);
         const char *text = cases[i].status ? r.err : r.out;
@@ -61,8 +59,7 @@ static void check(const Case *cases, guint n)
     }
 }
 
-static void test_bad_command_lines_are_told_with_what_would_do(void **state)
-{
+static void test_bad_command_lines_are_told_with_what_would_do(void **state) {
     static const Case cases[] = {
         {"stpe tiny", 2, {"unknown command 'stpe'", "step"}},
         {"step", 2, {"usage: orrery step JOB"}},
@@ -93,8 +90,7 @@ static void test_bad_command_lines_are_told_with_what_would_do(void **state)
     check(cases, G_N_ELEMENTS(cases));
 }
 
-static void test_bad_questions_are_told_with_what_would_do(void **state)
-{
+static void test_bad_questions_are_told_with_what_would_do(void **state) {
     static const Case cases[] = {
         {"trace tiny --ranks 0-", 2, {"0-7,64"}},
         {"trace tiny --ranks 99", 2, {"ranks from 0 to"}},
@@ -138,8 +134,7 @@ static void test_bad_questions_are_told_with_what_would_do(void **state)
     check(cases, G_N_ELEMENTS(cases));
 }
 
-static void test_help_and_version_go_to_stdout(void **state)
-{
+static void test_help_and_version_go_to_stdout(void **state) {
     static const Case cases[] = {
         {"--version", 0, {"orrery "}},
         {"--help", 0, {"usage: orrery COMMAND", "step", "Exit status"}},
@@ -157,8 +152,7 @@ static void test_help_and_version_go_to_stdout(void **state)
     result_clear(&r);
 }
 
-static void test_every_kind_can_be_listed_and_shown(void **state)
-{
+static void test_every_kind_can_be_listed_and_shown(void **state) {
     static const Case cases[] = {
         {"list gpus", 0, {"h100-sxm-80", "Hopper architecture white paper"}},
         {"list schedules --csv", 0, {"kind,name,summary,source\n", "schedules,1f1b,"}},
@@ -179,26 +173,28 @@ static void test_every_kind_can_be_listed_and_shown(void **state)
 }
 
 /* S07: 7B at 9,600 tokens/s on an H100 is 39.2, 42.3 or 45.5 %, by formula, of the dense peak. */
-static void test_s07_mfu_depends_on_formula_and_dense_peak(void **state)
-{
+static void test_s07_mfu_depends_on_formula_and_dense_peak(void **state) {
     static const Case cases[] = {
-        {"show model llama2-7b --sequence 4096 --tokens-per-s 9600 --gpu h100", 0,
+        {"show model llama2-7b --sequence 4096 --tokens-per-s 9600 --gpu h100",
+         0,
          {"388.1  39.23 %", "419.1  42.35 %", "450.0  45.48 %"}},
-        {"show model llama2-7b --sequence 4096 --tokens-per-s 9600 --gpu h100", 0,
+        {"show model llama2-7b --sequence 4096 --tokens-per-s 9600 --gpu h100",
+         0,
          {"dense bf16 peak of the h100-sxm-80, 989 TFLOP/s", "sparsity"}},
     };
     (void)state;
     check(cases, G_N_ELEMENTS(cases));
 }
 
-/* S09: torchtitan's own percentage: 57.91 GFLOP a token; 6,785 and 7,865 tokens/s. The log divides by
- * 989, the data sheet's peak is 989.4 TFLOP/s: 39.73 there is 39.72 here. */
-static void test_s09_torchtitan_formula(void **state)
-{
+/* S09: torchtitan's own percentage: 57.91 GFLOP a token; 6,785 and 7,865 tokens/s. The log divides
+ * by 989, the data sheet's peak is 989.4 TFLOP/s: 39.73 there is 39.72 here. */
+static void test_s09_torchtitan_formula(void **state) {
     static const Case cases[] = {
-        {"show model llama3.1-8b --sequence 8192 --tokens-per-s 6785 --gpu h100", 0,
+        {"show model llama3.1-8b --sequence 8192 --tokens-per-s 6785 --gpu h100",
+         0,
          {"torchtitan               57.914          392.9  39.72 %"}},
-        {"show model llama3.1-8b --sequence 8192 --tokens-per-s 7865 --gpu h100", 0,
+        {"show model llama3.1-8b --sequence 8192 --tokens-per-s 7865 --gpu h100",
+         0,
          {"torchtitan               57.914          455.5  46.04 %"}},
     };
     (void)state;
@@ -206,24 +202,24 @@ static void test_s09_torchtitan_formula(void **state)
 }
 
 /* S49: a TP group of 8 stays in its node whatever the number of GPUs, and the report says so. */
-static void test_s49_report_shows_group_members_and_whether_they_leave_the_node(void **state)
-{
+static void test_s49_report_shows_group_members_and_whether_they_leave_the_node(void **state) {
     static const Case cases[] = {
-        {"step llama3-405b-16k", 0, {"tp                8    2048  inside one node",
-                                     "0-7\n", "leaves the node: 16 nodes, roce"}},
+        {"step llama3-405b-16k",
+         0,
+         {"tp                8    2048  inside one node", "0-7\n",
+          "leaves the node: 16 nodes, roce"}},
     };
     (void)state;
     check(cases, G_N_ELEMENTS(cases));
 }
 
 /* A saved record runs again, with its overrides, to the same bytes. */
-static void test_saved_record_runs_again(void **state)
-{
+static void test_saved_record_runs_again(void **state) {
     (void)state;
     g_autofree char *folder = g_dir_make_tmp("orrery-cli-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(folder, "run.json", NULL);
-    g_autofree char *save = g_strdup_printf("step tiny-pipeline --set batch.micro=1 --json -o %s",
-                                            path);
+    g_autofree char *save =
+        g_strdup_printf("step tiny-pipeline --set batch.micro=1 --json -o %s", path);
     g_autofree char *again = g_strdup_printf("step %s --json", path);
     Result first = orrery(save);
     assert_int_equal(first.status, 0);
@@ -239,8 +235,7 @@ static void test_saved_record_runs_again(void **state)
 }
 
 /* The file of a failed run is left as it was. */
-static void test_failed_run_leaves_the_old_file(void **state)
-{
+static void test_failed_run_leaves_the_old_file(void **state) {
     (void)state;
     g_autofree char *folder = g_dir_make_tmp("orrery-cli-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(folder, "run.json", NULL);
@@ -256,8 +251,7 @@ static void test_failed_run_leaves_the_old_file(void **state)
     assert_int_equal(g_rmdir(folder), 0); /* nothing else was left there */
 }
 
-static void test_stats_go_to_stderr_only(void **state)
-{
+static void test_stats_go_to_stderr_only(void **state) {
     (void)state;
     Result plain = orrery("step tiny --json"), stats = orrery("step tiny --json --stats");
     assert_string_equal(plain.out, stats.out);
@@ -266,8 +260,7 @@ static void test_stats_go_to_stderr_only(void **state)
     result_clear(&plain), result_clear(&stats);
 }
 
-static void test_does_not_fit_is_status_1_with_a_report(void **state)
-{
+static void test_does_not_fit_is_status_1_with_a_report(void **state) {
     (void)state;
     Result r = orrery("step tiny --set gpu.memory='1 GiB'");
     assert_int_equal(r.status, 1);
@@ -277,8 +270,7 @@ static void test_does_not_fit_is_status_1_with_a_report(void **state)
     result_clear(&r);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_command_lines_are_told_with_what_would_do),
         cmocka_unit_test(test_bad_questions_are_told_with_what_would_do),

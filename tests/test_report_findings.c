@@ -8,30 +8,26 @@
 #include <string.h>
 #include <cmocka.h>
 
-static const OrrRecordFinding *find(const OrrRecord *r, const char *code)
-{
+static const OrrRecordFinding *find(const OrrRecord *r, const char *code) {
     for (uint32_t i = 0; i < r->n_findings; i++)
         if (strcmp(r->findings[i].code, code) == 0)
             return &r->findings[i];
     return NULL;
 }
 
-static const OrrRecordFinding *apply(OrrRecord *r, const char *code)
-{
+static const OrrRecordFinding *apply(OrrRecord *r, const char *code) {
     static const OrrFindingContext nothing;
     orr_findings_add(r, &nothing);
     return find(r, code);
 }
 
-static void give(OrrRecord *r, uint32_t owner, double frac)
-{
+static void give(OrrRecord *r, uint32_t owner, double frac) {
     int64_t ns = (int64_t)(frac * (double)r->step_time_ns);
     r->time_account_ns[owner] += ns;
     r->time_account_ns[ORR_K_GEMM] -= ns;
 }
 
-static void test_quiet_run_has_no_time_finding_but_its_own(void **state)
-{
+static void test_quiet_run_has_no_time_finding_but_its_own(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = fixture_record();
     r->mfu[0].mfu_frac = 0.4;
@@ -45,8 +41,7 @@ static void test_quiet_run_has_no_time_finding_but_its_own(void **state)
     assert_non_null(find(r, "exposed_communication")); /* 12 % exposed TP */
 }
 
-static void test_mfu_below_a_third_names_peak_and_largest_loss(void **state)
-{
+static void test_mfu_below_a_third_names_peak_and_largest_loss(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = fixture_record();
     const OrrRecordFinding *f = apply(r, "mfu_low");
@@ -55,8 +50,7 @@ static void test_mfu_below_a_third_names_peak_and_largest_loss(void **state)
     assert_non_null(strstr(f->evidence, "pipeline bubble"));
 }
 
-static void test_few_micro_batches_says_how_many_would_do(void **state)
-{
+static void test_few_micro_batches_says_how_many_would_do(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = fixture_record();
     r->layout.pp = 8, r->layout.micro_batches = 8, r->bubble_of_step_frac = 7.0 / 15;
@@ -66,8 +60,7 @@ static void test_few_micro_batches_says_how_many_would_do(void **state)
     assert_non_null(strstr(f->advice, "M = 133"));
 }
 
-static void test_stage_that_does_not_fit_is_named_with_its_largest_part(void **state)
-{
+static void test_stage_that_does_not_fit_is_named_with_its_largest_part(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = fixture_record();
     r->capacity_bytes = INT64_C(65000000000);
@@ -83,8 +76,7 @@ static void test_stage_that_does_not_fit_is_named_with_its_largest_part(void **s
     assert_null(find(r, "memory_tight"));
 }
 
-static void test_tp_across_nodes_and_sockets(void **state)
-{
+static void test_tp_across_nodes_and_sockets(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = fixture_record();
     r->groups[0].nodes = r->groups[0].domains = 2;
@@ -93,12 +85,14 @@ static void test_tp_across_nodes_and_sockets(void **state)
     assert_non_null(find(r, "network_sockets"));
 }
 
-static void test_losses_speak_from_five_percent(void **state)
-{
+static void test_losses_speak_from_five_percent(void **state) {
     (void)state;
-    static const struct { uint32_t owner; const char *code; } cases[] = {
-        {ORR_OWN_HOST, "host_bound"}, {ORR_OWN_DATA, "input_starved"},
-        {ORR_OWN_INTERFERENCE, "interference"}};
+    static const struct {
+        uint32_t owner;
+        const char *code;
+    } cases[] = {{ORR_OWN_HOST, "host_bound"},
+                 {ORR_OWN_DATA, "input_starved"},
+                 {ORR_OWN_INTERFERENCE, "interference"}};
     for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autoptr(OrrRecord) below = fixture_record();
         below->time_account_ns[cases[i].owner] = 0;
@@ -110,8 +104,7 @@ static void test_losses_speak_from_five_percent(void **state)
     }
 }
 
-static void test_communication_above_compute(void **state)
-{
+static void test_communication_above_compute(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = fixture_record();
     assert_null(apply(r, "communication_above_compute"));
@@ -120,8 +113,7 @@ static void test_communication_above_compute(void **state)
     assert_non_null(apply(slow, "communication_above_compute"));
 }
 
-static void test_heaviest_stage_is_named(void **state)
-{
+static void test_heaviest_stage_is_named(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = fixture_record();
     r->stages[3].busy_ns = 900000000;
@@ -131,8 +123,7 @@ static void test_heaviest_stage_is_named(void **state)
 }
 
 /* S12: claimed 7B, is 124 M: the parameter count and the low intensity are shown. */
-static void test_small_model_on_large_gpu_is_called_small(void **state)
-{
+static void test_small_model_on_large_gpu_is_called_small(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = fixture_record();
     r->parameters_total = 124439808;
@@ -142,8 +133,13 @@ static void test_small_model_on_large_gpu_is_called_small(void **state)
     OrrNode node = {.gpu = &gpu, .gpus = 8};
     OrrClusterSpec cluster = {.node = &node};
     OrrJob job = {.precision = {.compute = ORR_BF16}};
-    OrrModel model = {.layers = 12, .hidden = 768, .heads = 12, .kv_heads = 12, .head_dim = 64,
-                      .ffn = 3072, .vocab = 50368};
+    OrrModel model = {.layers = 12,
+                      .hidden = 768,
+                      .heads = 12,
+                      .kv_heads = 12,
+                      .head_dim = 64,
+                      .ffn = 3072,
+                      .vocab = 50368};
     OrrFindingContext c = {.model = &model, .job = &job, .cluster = &cluster};
     orr_findings_add(r, &c);
     const OrrRecordFinding *f = find(r, "small_products");
@@ -157,8 +153,7 @@ static void test_small_model_on_large_gpu_is_called_small(void **state)
     assert_null(find(large, "small_products"));
 }
 
-static void test_recompute_cost_counts_what_mfu_does_not(void **state)
-{
+static void test_recompute_cost_counts_what_mfu_does_not(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = fixture_record();
     orr_record_set(&r->recompute, "full");
@@ -167,8 +162,7 @@ static void test_recompute_cost_counts_what_mfu_does_not(void **state)
     assert_non_null(strstr(f->evidence, "33.3 % more FLOPs"));
 }
 
-static void test_every_kind_has_words_and_source(void **state)
-{
+static void test_every_kind_has_words_and_source(void **state) {
     (void)state;
     uint32_t n = 0;
     for (; orr_finding_kind(n); n++) {
@@ -178,8 +172,7 @@ static void test_every_kind_has_words_and_source(void **state)
     assert_true(n >= 12);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quiet_run_has_no_time_finding_but_its_own),
         cmocka_unit_test(test_mfu_below_a_third_names_peak_and_largest_loss),

@@ -9,8 +9,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static char *render(const char *format, const OrrRecord *r)
-{
+static char *render(const char *format, const OrrRecord *r) {
     GString *text = g_string_new(NULL);
     g_autoptr(OrrOut) out = orr_out_to_string(text);
     orr_report_format_find(format)->write(r, out);
@@ -18,8 +17,7 @@ static char *render(const char *format, const OrrRecord *r)
     return g_string_free(text, FALSE);
 }
 
-static OrrRecord *full_record(void)
-{
+static OrrRecord *full_record(void) {
     OrrRecord *r = fixture_record();
     orr_record_add_warning(r, "some_warning", "M is %d", 4);
     orr_record_add_finding(r, "mfu_low", "evidence, with a \"quote\"", "do this");
@@ -27,8 +25,7 @@ static OrrRecord *full_record(void)
     return r;
 }
 
-static void test_json_is_as_the_schema_says(void **state)
-{
+static void test_json_is_as_the_schema_says(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = full_record();
     g_autofree char *json = render("json", r);
@@ -41,8 +38,7 @@ static void test_json_is_as_the_schema_says(void **state)
         fail_msg("%s", flaw);
 }
 
-static void test_schema_check_finds_a_missing_key(void **state)
-{
+static void test_schema_check_finds_a_missing_key(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = full_record();
     g_autofree char *json = render("json", r);
@@ -56,8 +52,7 @@ static void test_schema_check_finds_a_missing_key(void **state)
     assert_string_equal(flaw, "$ lacks step_time_ns");
 }
 
-static gint64 sum_of(JsonObject *o, const char *key)
-{
+static gint64 sum_of(JsonObject *o, const char *key) {
     JsonArray *a = json_object_get_array_member(o, key);
     gint64 sum = 0;
     for (guint i = 0; i < json_array_get_length(a); i++)
@@ -65,8 +60,7 @@ static gint64 sum_of(JsonObject *o, const char *key)
     return sum;
 }
 
-static void test_json_accounts_add_up_to_the_step(void **state)
-{
+static void test_json_accounts_add_up_to_the_step(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = full_record();
     g_autofree char *json = render("json", r);
@@ -78,33 +72,34 @@ static void test_json_accounts_add_up_to_the_step(void **state)
     assert_int_equal(json_object_get_int_member(o, "step_time_ns"), 1000000001);
 }
 
-static void test_csv_quotes_and_holds_accounts(void **state)
-{
+static void test_csv_quotes_and_holds_accounts(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = full_record();
     g_autofree char *csv = render("csv", r);
     assert_true(g_str_has_prefix(csv, "section,item,key,value,unit\nrun,,schema,orrery.step/1,\n"));
     assert_non_null(strstr(csv, "\ntime_account,,gemm,550000001,ns\n"));
-    assert_non_null(strstr(csv, "\nfindings,mfu_low,evidence,\"evidence, with a \"\"quote\"\"\",\n"));
+    assert_non_null(
+        strstr(csv, "\nfindings,mfu_low,evidence,\"evidence, with a \"\"quote\"\"\",\n"));
 }
 
-static void test_text_states_denominators(void **state)
-{
+static void test_text_states_denominators(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = full_record();
     g_autofree char *text = render("text", r);
-    static const char *const needed[] = {
-        "of the dense bf16 peak, 989.4 TFLOP/s", "per GPU; 19.2 PFLOP a step by formula megatron",
-        "of the step; 17.6 % over the ideal time", "tokens/s per GPU, of 64 GPUs",
-        "for 131,072 tokens", "inside one node", "leaves the node: 2 nodes, roce",
-        NULL};
+    static const char *const needed[] = {"of the dense bf16 peak, 989.4 TFLOP/s",
+                                         "per GPU; 19.2 PFLOP a step by formula megatron",
+                                         "of the step; 17.6 % over the ideal time",
+                                         "tokens/s per GPU, of 64 GPUs",
+                                         "for 131,072 tokens",
+                                         "inside one node",
+                                         "leaves the node: 2 nodes, roce",
+                                         NULL};
     for (int i = 0; needed[i]; i++)
         if (!strstr(text, needed[i]))
             fail_msg("the report lacks '%s':\n%s", needed[i], text);
 }
 
-static void test_text_keeps_to_its_columns(void **state)
-{
+static void test_text_keeps_to_its_columns(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = full_record();
     g_autofree char *text = render("text", r);
@@ -116,8 +111,7 @@ static void test_text_keeps_to_its_columns(void **state)
             fail_msg("too wide: %s", lines[i]);
 }
 
-static void test_same_record_gives_same_bytes(void **state)
-{
+static void test_same_record_gives_same_bytes(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = full_record();
     for (int i = 0; orr_report_formats[i]; i++) {
@@ -127,8 +121,7 @@ static void test_same_record_gives_same_bytes(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json_is_as_the_schema_says),
         cmocka_unit_test(test_schema_check_finds_a_missing_key),

@@ -7,24 +7,21 @@
 #include <string.h>
 #include <cmocka.h>
 
-static void test_record_sound_has_no_flaw(void **state)
-{
+static void test_record_sound_has_no_flaw(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = fixture_record();
     g_autofree char *flaw = orr_record_flaw(r);
     assert_null(flaw);
 }
 
-static void expect_flaw(OrrRecord *r, const char *word)
-{
+static void expect_flaw(OrrRecord *r, const char *word) {
     g_autofree char *flaw = orr_record_flaw(r);
     assert_non_null(flaw);
     if (!strstr(flaw, word))
         fail_msg("'%s' does not name '%s'", flaw, word);
 }
 
-static void test_record_accounts_must_add_up(void **state)
-{
+static void test_record_accounts_must_add_up(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = fixture_record();
     r->time_account_ns[ORR_K_GEMM]++;
@@ -40,8 +37,7 @@ static void test_record_accounts_must_add_up(void **state)
     expect_flaw(r, "host is negative");
 }
 
-static void test_record_memory_must_add_up_and_agree_with_verdict(void **state)
-{
+static void test_record_memory_must_add_up_and_agree_with_verdict(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = fixture_record();
     r->stages[1].mem_bytes[ORR_MEM_LOGITS]++;
@@ -54,8 +50,7 @@ static void test_record_memory_must_add_up_and_agree_with_verdict(void **state)
     expect_flaw(r, "does_not_fit");
 }
 
-static void test_record_rates_must_agree(void **state)
-{
+static void test_record_rates_must_agree(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = fixture_record();
     r->tokens_per_s *= 1.001;
@@ -68,8 +63,7 @@ static void test_record_rates_must_agree(void **state)
     expect_flaw(r, "palm");
 }
 
-static void test_verdict_is_tight_below_five_percent(void **state)
-{
+static void test_verdict_is_tight_below_five_percent(void **state) {
     (void)state;
     assert_int_equal(orr_verdict(95, 100), ORR_FITS);
     assert_int_equal(orr_verdict(96, 100), ORR_TIGHT);
@@ -77,8 +71,7 @@ static void test_verdict_is_tight_below_five_percent(void **state)
     assert_int_equal(orr_verdict(101, 100), ORR_DOES_NOT_FIT);
 }
 
-static void test_settle_puts_remainder_on_largest_owner(void **state)
-{
+static void test_settle_puts_remainder_on_largest_owner(void **state) {
     (void)state;
     int64_t account[4] = {3, 7, 7, 1};
     orr_record_settle(account, 4, 20);
@@ -86,16 +79,14 @@ static void test_settle_puts_remainder_on_largest_owner(void **state)
     assert_memory_equal(account, expected, sizeof account);
 }
 
-static void test_path_owner_names_are_distinct(void **state)
-{
+static void test_path_owner_names_are_distinct(void **state) {
     (void)state;
     for (uint32_t i = 0; i < ORR_N_PATH_OWNERS; i++)
         for (uint32_t j = 0; j < i; j++)
             assert_string_not_equal(orr_path_owner_name(i), orr_path_owner_name(j));
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_record_sound_has_no_flaw),
         cmocka_unit_test(test_record_accounts_must_add_up),

@@ -1,5 +1,5 @@
-/* Exported traces: valid JSON, tracks disjoint, sums as given, arrows in pairs, what was left out, and
- * the patterns by which HolisticTraceAnalysis tells ranks and communication. */
+/* Exported traces: valid JSON, tracks disjoint, sums as given, arrows in pairs, what was left out,
+ * and the patterns by which HolisticTraceAnalysis tells ranks and communication. */
 #include "sim/io/json.h"
 #include "sim/program/builder.h"
 #include "traces/exporters.h"
@@ -21,14 +21,12 @@ typedef struct {
     char *folder;
 } Fixture;
 
-static char *rank_name(void *data, uint32_t rank)
-{
+static char *rank_name(void *data, uint32_t rank) {
     (void)data;
     return g_strdup_printf("stage %u", rank / 2);
 }
 
-static uint32_t group_members(void *data, OrrGroup kind, uint32_t group, const uint32_t **members)
-{
+static uint32_t group_members(void *data, OrrGroup kind, uint32_t group, const uint32_t **members) {
     static const uint32_t all[] = {0, 1, 2, 3};
     (void)data;
     assert_int_equal(kind, ORR_GROUP_TP);
@@ -36,26 +34,38 @@ static uint32_t group_members(void *data, OrrGroup kind, uint32_t group, const u
     return 2;
 }
 
-static uint32_t peer_of(void *data, uint32_t rank, OrrGroup kind, uint32_t position)
-{
+static uint32_t peer_of(void *data, uint32_t rank, OrrGroup kind, uint32_t position) {
     (void)data, (void)kind;
     return rank % 2 + 2 * position;
 }
 
-static void plan_of(void *data, const OrrSpan *span, OrrAlgo *algo, OrrProto *proto)
-{
+static void plan_of(void *data, const OrrSpan *span, OrrAlgo *algo, OrrProto *proto) {
     (void)data, (void)span;
     *algo = ORR_ALGO_TREE, *proto = ORR_PROTO_SIMPLE;
 }
 
-static uint32_t stage_segment(OrrBuilder *b, const char *name, bool is_send, uint32_t peer)
-{
-    OrrKernel k = {.kind = ORR_K_GEMM, .pass = ORR_PASS_FORWARD, .dtype = ORR_BF16, .m = 8, .n = 4,
-                   .k = 2, .batch = 1, .flops = 1e9, .launches = 1, .label = "qkv"};
-    OrrColl c = {.kind = ORR_ALL_REDUCE, .group = ORR_GROUP_TP, .purpose = ORR_COMM_TP,
-                 .dtype = ORR_BF16, .bytes = 4096, .label = "tp"};
-    OrrP2pPart part = {.is_send = is_send, .group = ORR_GROUP_PP, .purpose = ORR_COMM_PP,
-                       .peer = peer, .bytes = 1024};
+static uint32_t stage_segment(OrrBuilder *b, const char *name, bool is_send, uint32_t peer) {
+    OrrKernel k = {.kind = ORR_K_GEMM,
+                   .pass = ORR_PASS_FORWARD,
+                   .dtype = ORR_BF16,
+                   .m = 8,
+                   .n = 4,
+                   .k = 2,
+                   .batch = 1,
+                   .flops = 1e9,
+                   .launches = 1,
+                   .label = "qkv"};
+    OrrColl c = {.kind = ORR_ALL_REDUCE,
+                 .group = ORR_GROUP_TP,
+                 .purpose = ORR_COMM_TP,
+                 .dtype = ORR_BF16,
+                 .bytes = 4096,
+                 .label = "tp"};
+    OrrP2pPart part = {.is_send = is_send,
+                       .group = ORR_GROUP_PP,
+                       .purpose = ORR_COMM_PP,
+                       .peer = peer,
+                       .bytes = 1024};
     orr_builder_segment_begin(b, name);
     orr_builder_kernel(b, ORR_STREAM_COMPUTE, &k);
     orr_builder_coll(b, ORR_STREAM_TP, &c);
@@ -64,11 +74,10 @@ static uint32_t stage_segment(OrrBuilder *b, const char *name, bool is_send, uin
     return orr_builder_segment_end(b);
 }
 
-static OrrProgram *make_program(void)
-{
+static OrrProgram *make_program(void) {
     OrrBuilder *b = orr_builder_new();
-    uint32_t first = stage_segment(b, "first", true, 1), second = stage_segment(b, "second", false,
-                                                                               0);
+    uint32_t first = stage_segment(b, "first", true, 1),
+             second = stage_segment(b, "second", false, 0);
     orr_builder_role_begin(b, "stage 0", 0);
     orr_builder_call(b, first, ORR_F, 0, 0);
     orr_builder_role_end(b);
@@ -78,20 +87,26 @@ static OrrProgram *make_program(void)
     return orr_builder_finish(b);
 }
 
-static int setup(void **state)
-{
+static int setup(void **state) {
     Fixture *f = g_new0(Fixture, 1);
     f->program = make_program();
-    f->context = (OrrTraceContext){.program = f->program, .job = "fixture", .gpu = "h100",
-        .world_size = N_RANKS, .gpus_per_node = 2, .peak_flops_per_s = 1e15, .data = f,
-        .rank_name = rank_name, .group = group_members, .peer = peer_of, .plan = plan_of};
+    f->context = (OrrTraceContext){.program = f->program,
+                                   .job = "fixture",
+                                   .gpu = "h100",
+                                   .world_size = N_RANKS,
+                                   .gpus_per_node = 2,
+                                   .peak_flops_per_s = 1e15,
+                                   .data = f,
+                                   .rank_name = rank_name,
+                                   .group = group_members,
+                                   .peer = peer_of,
+                                   .plan = plan_of};
     f->folder = g_dir_make_tmp("orrery-trace-XXXXXX", NULL);
     *state = f;
     return 0;
 }
 
-static int teardown(void **state)
-{
+static int teardown(void **state) {
     Fixture *f = *state;
     g_autoptr(GDir) dir = g_dir_open(f->folder, 0, NULL);
     for (const char *name; (name = g_dir_read_name(dir));) {
@@ -106,14 +121,19 @@ static int teardown(void **state)
 }
 
 /* Per rank 3 micro-batches: kernel 400 us, all-reduce from 300 us on, a message behind it. */
-static void play(OrrProbe probe)
-{
+static void play(OrrProbe probe) {
     for (uint32_t rank = 0; rank < N_RANKS; rank++)
         for (uint32_t i = 0; i < 3; i++) {
             int64_t t = i * 1000000;
-            OrrSpan s = {.rank = rank, .stream = ORR_STREAM_COMPUTE, .op_kind = ORR_OP_KERNEL,
-                         .pass = ORR_F, .call = i, .micro_batch = i, .start_ns = t,
-                         .arrived_ns = t, .end_ns = t + 400001};
+            OrrSpan s = {.rank = rank,
+                         .stream = ORR_STREAM_COMPUTE,
+                         .op_kind = ORR_OP_KERNEL,
+                         .pass = ORR_F,
+                         .call = i,
+                         .micro_batch = i,
+                         .start_ns = t,
+                         .arrived_ns = t,
+                         .end_ns = t + 400001};
             probe.span(probe.data, &s);
             s.stream = ORR_STREAM_TP, s.op_kind = ORR_OP_COLL, s.group = rank / 2;
             s.start_ns = t + 300000 + 1000 * rank, s.arrived_ns = t + 303000;
@@ -126,8 +146,7 @@ static void play(OrrProbe probe)
         }
 }
 
-static void export_to(Fixture *f, OrrTraceRequest request, OrrTraceCounts *counts)
-{
+static void export_to(Fixture *f, OrrTraceRequest request, OrrTraceCounts *counts) {
     static const uint32_t all[] = {0, 1, 2, 3};
     request.context = &f->context;
     if (!request.ranks)
@@ -143,28 +162,23 @@ static void export_to(Fixture *f, OrrTraceRequest request, OrrTraceCounts *count
     assert_true(orr_trace_close(t, counts, &error));
 }
 
-static JsonArray *events_of(const char *path, OrrJson **json)
-{
+static JsonArray *events_of(const char *path, OrrJson **json) {
     GError *error = NULL;
     *json = orr_json_load(path, ORR_JSON_STRICT, &error);
     if (error)
         fail_msg("%s", error->message);
-    return json_object_get_array_member(json_node_get_object(orr_json_root(*json)),
-                                        "traceEvents");
+    return json_object_get_array_member(json_node_get_object(orr_json_root(*json)), "traceEvents");
 }
 
-static const char *text(JsonObject *e, const char *key)
-{
+static const char *text(JsonObject *e, const char *key) {
     return json_object_has_member(e, key) ? json_object_get_string_member(e, key) : "";
 }
 
-static gint64 ns_of(JsonObject *e, const char *key)
-{
+static gint64 ns_of(JsonObject *e, const char *key) {
     return (gint64)(json_object_get_double_member(e, key) * 1000 + 0.5);
 }
 
-static void test_chrome_tracks_are_disjoint_and_sums_equal(void **state)
-{
+static void test_chrome_tracks_are_disjoint_and_sums_equal(void **state) {
     Fixture *f = *state;
     g_autofree char *path = g_build_filename(f->folder, "t.json", NULL);
     export_to(f, (OrrTraceRequest){.exporter = orr_exporter_find("chrome", NULL), .path = path},
@@ -177,7 +191,8 @@ static void test_chrome_tracks_are_disjoint_and_sums_equal(void **state)
         JsonObject *e = json_array_get_object_element(events, i);
         if (strcmp(text(e, "ph"), "X") != 0)
             continue;
-        gint64 pid = json_object_get_int_member(e, "pid"), tid = json_object_get_int_member(e, "tid");
+        gint64 pid = json_object_get_int_member(e, "pid"),
+               tid = json_object_get_int_member(e, "tid");
         assert_true(ns_of(e, "ts") >= end[pid][tid]);
         end[pid][tid] = ns_of(e, "ts") + ns_of(e, "dur");
         if (tid == ORR_STREAM_COMPUTE)
@@ -187,8 +202,7 @@ static void test_chrome_tracks_are_disjoint_and_sums_equal(void **state)
     assert_int_equal(compute, 3 * N_RANKS * 400001);
 }
 
-static void test_chrome_names_every_process_and_stream(void **state)
-{
+static void test_chrome_names_every_process_and_stream(void **state) {
     Fixture *f = *state;
     g_autofree char *path = g_build_filename(f->folder, "t.json.gz", NULL);
     export_to(f, (OrrTraceRequest){.exporter = orr_exporter_find("chrome", NULL), .path = path},
@@ -209,8 +223,7 @@ static void test_chrome_names_every_process_and_stream(void **state)
     assert_int_equal(threads, N_RANKS * 4); /* compute, tp, a pipeline stream, passes */
 }
 
-static void test_chrome_arrows_come_in_pairs(void **state)
-{
+static void test_chrome_arrows_come_in_pairs(void **state) {
     Fixture *f = *state;
     g_autofree char *path = g_build_filename(f->folder, "t.json", NULL);
     export_to(f, (OrrTraceRequest){.exporter = orr_exporter_find("chrome", NULL), .path = path},
@@ -235,12 +248,13 @@ static void test_chrome_arrows_come_in_pairs(void **state)
 }
 
 /* S47: hta/common/trace_file.py wants distributedInfo.rank in each file of a folder; a kernel is
- * communication if its name starts with "nccl" or contains "ncclKernel"; a stream is an argument. */
-static void test_profile_folder_is_as_hta_reads_it(void **state)
-{
+ * communication if its name starts with "nccl" or contains "ncclKernel"; a stream is an argument.
+ */
+static void test_profile_folder_is_as_hta_reads_it(void **state) {
     Fixture *f = *state;
-    export_to(f, (OrrTraceRequest){.exporter = orr_exporter_find("chrome", NULL),
-                                   .directory = f->folder}, NULL);
+    export_to(
+        f, (OrrTraceRequest){.exporter = orr_exporter_find("chrome", NULL), .directory = f->folder},
+        NULL);
     bool found[N_RANKS] = {false};
     g_autoptr(GDir) dir = g_dir_open(f->folder, 0, NULL);
     for (const char *name; (name = g_dir_read_name(dir));) {
@@ -248,8 +262,8 @@ static void test_profile_folder_is_as_hta_reads_it(void **state)
         g_autofree char *path = g_build_filename(f->folder, name, NULL);
         g_autoptr(OrrJson) json = NULL;
         JsonArray *events = events_of(path, &json);
-        JsonObject *info = json_object_get_object_member(
-            json_node_get_object(orr_json_root(json)), "distributedInfo");
+        JsonObject *info = json_object_get_object_member(json_node_get_object(orr_json_root(json)),
+                                                         "distributedInfo");
         gint64 rank = json_object_get_int_member(info, "rank"), communication = 0, compute = 0;
         assert_int_equal(json_object_get_int_member(info, "world_size"), N_RANKS);
         assert_false(found[rank]);
@@ -274,27 +288,31 @@ static void test_profile_folder_is_as_hta_reads_it(void **state)
         assert_true(found[r]);
 }
 
-static void test_window_leaves_out_and_says_so(void **state)
-{
+static void test_window_leaves_out_and_says_so(void **state) {
     Fixture *f = *state;
     static const uint32_t some[] = {1, 2};
     g_autofree char *path = g_build_filename(f->folder, "t.json", NULL);
     OrrTraceCounts counts;
-    export_to(f, (OrrTraceRequest){.exporter = orr_exporter_find("chrome", NULL), .path = path,
-        .ranks = some, .n_ranks = 2, .from_ns = 1000000, .to_ns = 1650000}, &counts);
+    export_to(f,
+              (OrrTraceRequest){.exporter = orr_exporter_find("chrome", NULL),
+                                .path = path,
+                                .ranks = some,
+                                .n_ranks = 2,
+                                .from_ns = 1000000,
+                                .to_ns = 1650000},
+              &counts);
     assert_int_equal(counts.n_spans, 2 * 2); /* kernel and all-reduce of micro-batch 1 */
     assert_int_equal(counts.n_outside, 2 * 7);
     assert_int_equal(counts.n_other_ranks, 2);
     g_autoptr(OrrJson) json = NULL;
     events_of(path, &json);
-    JsonObject *left = json_object_get_object_member(json_node_get_object(orr_json_root(json)),
-                                                     "leftOut");
+    JsonObject *left =
+        json_object_get_object_member(json_node_get_object(orr_json_root(json)), "leftOut");
     assert_int_equal(json_object_get_int_member(left, "spans_outside_window"), 14);
     assert_int_equal(json_object_get_int_member(left, "ranks"), 2);
 }
 
-static void test_csv_and_passes_hold_the_same_spans(void **state)
-{
+static void test_csv_and_passes_hold_the_same_spans(void **state) {
     Fixture *f = *state;
     g_autofree char *path = g_build_filename(f->folder, "t.csv", NULL);
     export_to(f, (OrrTraceRequest){.exporter = orr_exporter_find("csv", NULL), .path = path}, NULL);
@@ -310,24 +328,26 @@ static void test_csv_and_passes_hold_the_same_spans(void **state)
     assert_int_equal(g_strv_length(lines), 1 + 3 * N_RANKS + 1);
 }
 
-static void test_names_are_those_of_the_profiler(void **state)
-{
+static void test_names_are_those_of_the_profiler(void **state) {
     Fixture *f = *state;
     g_autofree char *path = g_build_filename(f->folder, "t.json", NULL);
     export_to(f, (OrrTraceRequest){.exporter = orr_exporter_find("chrome", NULL), .path = path},
               NULL);
     g_autofree char *all = orr_file_read(path, 1 << 24, NULL, NULL);
-    static const char *const needed[] = {
-        "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", "\"Collective name\": \"allreduce\"",
-        "\"In msg nelems\": 2048", "\"dtype\": \"BFloat16\"", "\"Process Group Ranks\": \"[2, 3]\"",
-        "\"protocol\": \"simple\"", "\"Group size\": 2", NULL};
+    static const char *const needed[] = {"ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
+                                         "\"Collective name\": \"allreduce\"",
+                                         "\"In msg nelems\": 2048",
+                                         "\"dtype\": \"BFloat16\"",
+                                         "\"Process Group Ranks\": \"[2, 3]\"",
+                                         "\"protocol\": \"simple\"",
+                                         "\"Group size\": 2",
+                                         NULL};
     for (int i = 0; needed[i]; i++)
         if (!strstr(all, needed[i]))
             fail_msg("the trace lacks %s", needed[i]);
 }
 
-static void test_rank_lists(void **state)
-{
+static void test_rank_lists(void **state) {
     (void)state;
     g_autofree uint32_t *ranks = NULL;
     uint32_t n;
@@ -335,8 +355,8 @@ static void test_rank_lists(void **state)
     assert_int_equal(n, 4);
     assert_int_equal(ranks[0], 1);
     assert_int_equal(ranks[3], 6);
-    static const char *const wrong[] = {"", "8", "3-1", "1,", "a", "1-", "-1", "1;2",
-                                        "99999999999999999999", NULL};
+    static const char *const wrong[] = {
+        "", "8", "3-1", "1,", "a", "1-", "-1", "1;2", "99999999999999999999", NULL};
     for (int i = 0; wrong[i]; i++) {
         g_autofree uint32_t *none = NULL;
         GError *error = NULL;
@@ -346,8 +366,7 @@ static void test_rank_lists(void **state)
     }
 }
 
-static void test_same_spans_give_same_bytes(void **state)
-{
+static void test_same_spans_give_same_bytes(void **state) {
     Fixture *f = *state;
     g_autofree char *a = g_build_filename(f->folder, "a.json.gz", NULL);
     g_autofree char *b = g_build_filename(f->folder, "b.json.gz", NULL);
@@ -362,8 +381,7 @@ static void test_same_spans_give_same_bytes(void **state)
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_chrome_tracks_are_disjoint_and_sums_equal),
         TEST(test_chrome_names_every_process_and_stream),

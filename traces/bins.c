@@ -6,21 +6,18 @@
 
 #define FIRST_WIDTH_NS 100000 /* 0.1 ms: finer than a micro-batch, coarser than a kernel; ours */
 
-void orr_trace__bins_init(OrrTraceBins *b)
-{
+void orr_trace__bins_init(OrrTraceBins *b) {
     memset(b, 0, sizeof *b);
     b->width_ns = FIRST_WIDTH_NS;
 }
 
-static void halve(double *values)
-{
+static void halve(double *values) {
     for (int i = 0; i < ORR_TRACE_BINS / 2; i++)
         values[i] = values[2 * i] + values[2 * i + 1];
     memset(values + ORR_TRACE_BINS / 2, 0, ORR_TRACE_BINS / 2 * sizeof *values);
 }
 
-void orr_trace__bins_add(OrrTraceBins *b, const OrrSpan *span, double flops)
-{
+void orr_trace__bins_add(OrrTraceBins *b, const OrrSpan *span, double flops) {
     if (span->end_ns <= span->start_ns || span->start_ns < 0 || span->op_kind == ORR_OP_HOST)
         return;
     while (span->end_ns > b->width_ns * ORR_TRACE_BINS) {

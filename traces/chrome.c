@@ -1,17 +1,17 @@
-/* Chrome JSON, object form, as chrome://tracing, Perfetto, TensorBoard and HolisticTraceAnalysis read
- * it: one process a rank, one thread a stream, times in microseconds with three decimals.
+/* Chrome JSON, object form, as chrome://tracing, Perfetto, TensorBoard and HolisticTraceAnalysis
+ * read it: one process a rank, one thread a stream, times in microseconds with three decimals.
  *
- * Kernels carry the names and arguments that the PyTorch profiler gives them (kineto traces; PyTorch,
- * torch/csrc/distributed/c10d/ParamCommsUtils.hpp). Left out: CPU operators and launch calls, so
- * analyses of the launch queue find nothing. Arrows join calls of ranks in the same file only.
- * Source of the format: Trace Event Format (Google, 2016). */
+ * Kernels carry the names and arguments that the PyTorch profiler gives them (kineto traces;
+ * PyTorch, torch/csrc/distributed/c10d/ParamCommsUtils.hpp). Left out: CPU operators and launch
+ * calls, so analyses of the launch queue find nothing. Arrows join calls of ranks in the same file
+ * only. Source of the format: Trace Event Format (Google, 2016). */
 #include "traces/traces_priv.h"
 
 #include "sim/io/json_write.h"
 
 #include <string.h>
 
-#define TID_PASS 100 /* a track above the streams that shows the passes of the pipeline */
+#define TID_PASS 100    /* a track above the streams that shows the passes of the pipeline */
 #define PG_RANKS_MAX 64 /* members listed of a process group; a list of thousands helps nobody */
 
 typedef struct {
@@ -30,8 +30,7 @@ typedef struct {
 } Chrome;
 
 static void event_begin(Chrome *c, const char *phase, const char *category, const char *name,
-                        uint32_t pid, uint32_t tid)
-{
+                        uint32_t pid, uint32_t tid) {
     orr_json_begin_object_inline(&c->w, NULL);
     orr_json_put_string(&c->w, "ph", phase);
     if (category)
@@ -42,8 +41,7 @@ static void event_begin(Chrome *c, const char *phase, const char *category, cons
 }
 
 static void metadata(Chrome *c, const char *name, uint32_t pid, uint32_t tid, const char *key,
-                     const char *text, int64_t number)
-{
+                     const char *text, int64_t number) {
     event_begin(c, "M", NULL, name, pid, tid);
     orr_json_put_us(&c->w, "ts", 0);
     orr_json_begin_object(&c->w, "args");
@@ -55,8 +53,7 @@ static void metadata(Chrome *c, const char *name, uint32_t pid, uint32_t tid, co
     orr_json_end_object(&c->w);
 }
 
-static void name_process(Chrome *c, uint32_t rank)
-{
+static void name_process(Chrome *c, uint32_t rank) {
     g_autofree char *what = c->context->rank_name(c->context->data, rank);
     g_autofree char *name = g_strdup_printf("rank %u: %s", rank, what);
     metadata(c, "process_name", rank, 0, "name", name, 0);
@@ -66,8 +63,7 @@ static void name_process(Chrome *c, uint32_t rank)
     metadata(c, "thread_sort_index", rank, TID_PASS, "sort_index", NULL, -1);
 }
 
-static void head(Chrome *c)
-{
+static void head(Chrome *c) {
     orr_json_begin_object(&c->w, NULL);
     orr_json_put_int(&c->w, "schemaVersion", 1);
     orr_json_begin_object_inline(&c->w, "distributedInfo");
@@ -79,8 +75,7 @@ static void head(Chrome *c)
     orr_json_begin_array(&c->w, "traceEvents");
 }
 
-static void *chrome_begin(const OrrTraceContext *context, const OrrTraceView *view, OrrOut *out)
-{
+static void *chrome_begin(const OrrTraceContext *context, const OrrTraceView *view, OrrOut *out) {
     Chrome *c = g_new0(Chrome, 1);
     c->context = context, c->view = view;
     c->w = (OrrJsonWriter){.out = out, .is_pretty = true};
@@ -94,28 +89,26 @@ static void *chrome_begin(const OrrTraceContext *context, const OrrTraceView *vi
     return c;
 }
 
-static void name_stream(Chrome *c, uint32_t rank, Rank *r, uint32_t stream)
-{
+static void name_stream(Chrome *c, uint32_t rank, Rank *r, uint32_t stream) {
     if (r->stream_named[stream])
         return;
     r->stream_named[stream] = true;
-    g_autofree char *name = g_strdup_printf("stream %u: %s", stream,
-                                            orr_stream_name((OrrStream)stream));
+    g_autofree char *name =
+        g_strdup_printf("stream %u: %s", stream, orr_stream_name((OrrStream)stream));
     metadata(c, "thread_name", rank, stream, "name", name, 0);
     metadata(c, "thread_sort_index", rank, stream, "sort_index", NULL, stream);
 }
 
 /* How often this rank has called this communicator so far, counting from 0. */
-static guint count_call(Chrome *c, const char *communicator)
-{
+static guint count_call(Chrome *c, const char *communicator) {
     guint n = GPOINTER_TO_UINT(g_hash_table_lookup(c->calls, communicator));
     g_hash_table_replace(c->calls, g_strdup(communicator), GUINT_TO_POINTER(n + 1));
     return n;
 }
 
-/* One end of an arrow; both ends lie at the begin of the transfer, which is the same on all ranks. */
-static void flow(Chrome *c, const OrrSpan *s, bool is_start, const char *id)
-{
+/* One end of an arrow; both ends lie at the begin of the transfer, which is the same on all ranks.
+ */
+static void flow(Chrome *c, const OrrSpan *s, bool is_start, const char *id) {
     event_begin(c, is_start ? "s" : "f", "communication", "communication", s->rank, s->stream);
     orr_json_put_us(&c->w, "ts", MIN(s->arrived_ns, MAX(s->start_ns, s->end_ns - 1)));
     orr_json_put_string(&c->w, "id", id);
@@ -124,18 +117,16 @@ static void flow(Chrome *c, const OrrSpan *s, bool is_start, const char *id)
     orr_json_end_object(&c->w);
 }
 
-static bool flows_of(const Chrome *c, const OrrSpan *s)
-{
+static bool flows_of(const Chrome *c, const OrrSpan *s) {
     return s->arrived_ns >= c->view->from_ns && s->arrived_ns < c->view->to_ns &&
            c->view->n_ranks > 1;
 }
 
 /* Arrows from the first member in this file to each other one. */
-static void coll_flows(Chrome *c, const OrrSpan *s)
-{
+static void coll_flows(Chrome *c, const OrrSpan *s) {
     const OrrColl *coll = &c->context->program->colls[s->what];
-    g_autofree char *comm = g_strdup_printf("c%u.%u.%u.%u", coll->group, s->group, coll->comm,
-                                            s->rank);
+    g_autofree char *comm =
+        g_strdup_printf("c%u.%u.%u.%u", coll->group, s->group, coll->comm, s->rank);
     guint k = count_call(c, comm);
     if (!flows_of(c, s))
         return;
@@ -151,38 +142,36 @@ static void coll_flows(Chrome *c, const OrrSpan *s)
                 break;
             continue;
         }
-        g_autofree char *id = g_strdup_printf("%u.%u.%u.%u>%u", coll->group, s->group, coll->comm,
-                                              k, members[i]);
+        g_autofree char *id =
+            g_strdup_printf("%u.%u.%u.%u>%u", coll->group, s->group, coll->comm, k, members[i]);
         flow(c, s, true, id);
     }
     if (first == s->rank || first == ORR_NONE)
         return;
-    g_autofree char *id = g_strdup_printf("%u.%u.%u.%u>%u", coll->group, s->group, coll->comm, k,
-                                          s->rank);
+    g_autofree char *id =
+        g_strdup_printf("%u.%u.%u.%u>%u", coll->group, s->group, coll->comm, k, s->rank);
     flow(c, s, false, id);
 }
 
-static void p2p_flows(Chrome *c, const OrrSpan *s)
-{
+static void p2p_flows(Chrome *c, const OrrSpan *s) {
     const OrrP2p *p2p = &c->context->program->p2ps[s->what];
     for (uint32_t i = 0; i < p2p->n_parts; i++) {
         const OrrP2pPart *part = &c->context->program->parts[p2p->first_part + i];
-        uint32_t peer = c->context->peer(c->context->data, s->rank, (OrrGroup)part->group,
-                                         part->peer);
+        uint32_t peer =
+            c->context->peer(c->context->data, s->rank, (OrrGroup)part->group, part->peer);
         uint32_t source = part->is_send ? s->rank : peer, target = part->is_send ? peer : s->rank;
         g_autofree char *pair = g_strdup_printf("p%u.%u.%u>%u%s", part->group, part->comm, source,
                                                 target, part->is_send ? "s" : "r");
         guint k = count_call(c, pair);
         if (!flows_of(c, s) || orr_trace__place(c->view, peer) == ORR_NONE)
             continue;
-        g_autofree char *id = g_strdup_printf("p%u.%u.%u>%u.%u", part->group, part->comm, source,
-                                              target, k);
+        g_autofree char *id =
+            g_strdup_printf("p%u.%u.%u>%u.%u", part->group, part->comm, source, target, k);
         flow(c, s, part->is_send, id);
     }
 }
 
-static void group_arguments(Chrome *c, OrrGroup kind, uint32_t group)
-{
+static void group_arguments(Chrome *c, OrrGroup kind, uint32_t group) {
     const uint32_t *members;
     uint32_t n = c->context->group(c->context->data, kind, group, &members);
     g_autofree char *name = g_strdup_printf("%s_%u", orr_group_name(kind), group);
@@ -196,8 +185,7 @@ static void group_arguments(Chrome *c, OrrGroup kind, uint32_t group)
     orr_json_put_string(&c->w, "Process Group Ranks", list->str);
 }
 
-static void coll_arguments(Chrome *c, const OrrSpan *s, OrrAlgo algo, OrrProto proto)
-{
+static void coll_arguments(Chrome *c, const OrrSpan *s, OrrAlgo algo, OrrProto proto) {
     const OrrColl *coll = &c->context->program->colls[s->what];
     const uint32_t *members;
     uint32_t n = c->context->group(c->context->data, (OrrGroup)coll->group, s->group, &members);
@@ -218,8 +206,7 @@ static void coll_arguments(Chrome *c, const OrrSpan *s, OrrAlgo algo, OrrProto p
     orr_json_put_us(&c->w, "wait us", s->arrived_ns - s->start_ns);
 }
 
-static void p2p_arguments(Chrome *c, const OrrSpan *s)
-{
+static void p2p_arguments(Chrome *c, const OrrSpan *s) {
     const OrrP2p *p2p = &c->context->program->p2ps[s->what];
     int64_t in = 0, out = 0;
     for (uint32_t i = 0; i < p2p->n_parts; i++) {
@@ -227,11 +214,13 @@ static void p2p_arguments(Chrome *c, const OrrSpan *s)
         *(part->is_send ? &in : &out) += part->bytes;
     }
     const OrrP2pPart *first = &c->context->program->parts[p2p->first_part];
-    uint32_t peer = c->context->peer(c->context->data, s->rank, (OrrGroup)first->group,
-                                     first->peer);
+    uint32_t peer =
+        c->context->peer(c->context->data, s->rank, (OrrGroup)first->group, first->peer);
     g_autofree char *list = g_strdup_printf("[%u, %u]", MIN(s->rank, peer), MAX(s->rank, peer));
-    orr_json_put_string(&c->w, "Collective name", out == 0 ? "send" : in == 0 ? "recv"
-                                                                    : "coalesced");
+    orr_json_put_string(&c->w, "Collective name",
+                        out == 0  ? "send"
+                        : in == 0 ? "recv"
+                                  : "coalesced");
     /* bytes: what is sent has a dtype in the framework, but a message has none here */
     orr_json_put_int(&c->w, "In msg nelems", in);
     orr_json_put_int(&c->w, "Out msg nelems", out);
@@ -242,24 +231,23 @@ static void p2p_arguments(Chrome *c, const OrrSpan *s)
     orr_json_put_us(&c->w, "wait us", s->arrived_ns - s->start_ns);
 }
 
-static void kernel_arguments(Chrome *c, const OrrSpan *s)
-{
+static void kernel_arguments(Chrome *c, const OrrSpan *s) {
     const OrrKernel *k = &c->context->program->kernels[s->what];
     orr_json_put_string(&c->w, "dtype", orr_dtype_name((OrrDtype)k->dtype));
     if (k->m > 0) {
-        g_autofree char *shape = g_strdup_printf("m %" G_GINT64_FORMAT ", n %" G_GINT64_FORMAT
-            ", k %" G_GINT64_FORMAT ", batch %" G_GINT64_FORMAT, k->m, k->n, k->k, k->batch);
+        g_autofree char *shape =
+            g_strdup_printf("m %" G_GINT64_FORMAT ", n %" G_GINT64_FORMAT ", k %" G_GINT64_FORMAT
+                            ", batch %" G_GINT64_FORMAT,
+                            k->m, k->n, k->k, k->batch);
         orr_json_put_string(&c->w, "shape", shape);
     }
     orr_json_put_double(&c->w, "flops", k->flops);
     orr_json_put_double(&c->w, "bytes", k->bytes_read + k->bytes_written);
     if (k->flops > 0 && s->end_ns > s->start_ns)
-        orr_json_put_double(&c->w, "TFLOP/s",
-                            k->flops / (double)(s->end_ns - s->start_ns) * 1e-3);
+        orr_json_put_double(&c->w, "TFLOP/s", k->flops / (double)(s->end_ns - s->start_ns) * 1e-3);
 }
 
-static void arguments(Chrome *c, const OrrSpan *s, Rank *r, OrrAlgo algo, OrrProto proto)
-{
+static void arguments(Chrome *c, const OrrSpan *s, Rank *r, OrrAlgo algo, OrrProto proto) {
     orr_json_begin_object(&c->w, "args");
     orr_json_put_string(&c->w, "pass", orr_trace__pass_name(s));
     orr_json_put_int(&c->w, "chunk", s->chunk);
@@ -280,20 +268,19 @@ static void arguments(Chrome *c, const OrrSpan *s, Rank *r, OrrAlgo algo, OrrPro
     orr_json_end_object(&c->w);
 }
 
-static void put_pass(Chrome *c, const OrrTracePass *p)
-{
+static void put_pass(Chrome *c, const OrrTracePass *p) {
     const OrrSpan *s = &p->first;
-    g_autofree char *name = s->pass < ORR_N_PASSES
-        ? g_strdup_printf("%s%u c%u", orr_pass_name((OrrPass)s->pass), s->micro_batch, s->chunk)
-        : g_strdup("step begin/end");
+    g_autofree char *name =
+        s->pass < ORR_N_PASSES
+            ? g_strdup_printf("%s%u c%u", orr_pass_name((OrrPass)s->pass), s->micro_batch, s->chunk)
+            : g_strdup("step begin/end");
     event_begin(c, "X", "user_annotation", name, s->rank, TID_PASS);
     orr_json_put_us(&c->w, "ts", s->start_ns);
     orr_json_put_us(&c->w, "dur", p->end_ns - s->start_ns);
     orr_json_end_object(&c->w);
 }
 
-static void chrome_span(void *state, const OrrSpan *s, bool is_inside)
-{
+static void chrome_span(void *state, const OrrSpan *s, bool is_inside) {
     Chrome *c = state;
     Rank *r = &c->ranks[orr_trace__place(c->view, s->rank)];
     if (s->op_kind == ORR_OP_COLL)
@@ -305,8 +292,8 @@ static void chrome_span(void *state, const OrrSpan *s, bool is_inside)
     OrrTracePass done;
     if (orr_trace__pass_add(&r->pass, s, &done))
         put_pass(c, &done);
-    orr_trace__bins_add(&r->bins, s, s->op_kind == ORR_OP_KERNEL
-                                         ? c->context->program->kernels[s->what].flops : 0);
+    orr_trace__bins_add(
+        &r->bins, s, s->op_kind == ORR_OP_KERNEL ? c->context->program->kernels[s->what].flops : 0);
     name_stream(c, s->rank, r, s->stream);
     OrrAlgo algo = ORR_N_ALGOS;
     OrrProto proto = ORR_N_PROTOS;
@@ -322,8 +309,7 @@ static void chrome_span(void *state, const OrrSpan *s, bool is_inside)
 }
 
 static void counter(Chrome *c, uint32_t rank, int64_t ts, const char *name, const char *key,
-                    double value)
-{
+                    double value) {
     event_begin(c, "C", NULL, name, rank, 0);
     orr_json_put_us(&c->w, "ts", ts);
     orr_json_begin_object(&c->w, "args");
@@ -333,8 +319,7 @@ static void counter(Chrome *c, uint32_t rank, int64_t ts, const char *name, cons
 }
 
 /* A counter holds from its time to the next one, so each bin is written at its begin. */
-static void counters(Chrome *c, uint32_t rank, const OrrTraceBins *b)
-{
+static void counters(Chrome *c, uint32_t rank, const OrrTraceBins *b) {
     double width = (double)b->width_ns;
     uint32_t first = (uint32_t)MIN(c->view->from_ns / b->width_ns, ORR_TRACE_BINS);
     for (uint32_t i = first; i <= b->n; i++) {
@@ -344,13 +329,12 @@ static void counters(Chrome *c, uint32_t rank, const OrrTraceBins *b)
         counter(c, rank, ts, "busy share: communication", "frac",
                 is_last ? 0 : MIN(b->comm_ns[i] / width, 1));
         if (c->context->peak_flops_per_s > 0)
-            counter(c, rank, ts, "FLOP/s over peak", "frac", is_last ? 0 :
-                    b->flops[i] / (width * 1e-9) / c->context->peak_flops_per_s);
+            counter(c, rank, ts, "FLOP/s over peak", "frac",
+                    is_last ? 0 : b->flops[i] / (width * 1e-9) / c->context->peak_flops_per_s);
     }
 }
 
-static void chrome_end(void *state, const OrrTraceCounts *counts)
-{
+static void chrome_end(void *state, const OrrTraceCounts *counts) {
     Chrome *c = state;
     for (uint32_t i = 0; i < c->view->n_ranks; i++) {
         if (c->ranks[i].pass.is_open)

@@ -1,4 +1,5 @@
-/* Spans as CSV: all of them, or the passes of the pipeline (a row a pass, for the timeline plot). */
+/* Spans as CSV: all of them, or the passes of the pipeline (a row a pass, for the timeline plot).
+ */
 #include "traces/traces_priv.h"
 
 #include "sim/io/csv.h"
@@ -11,8 +12,7 @@ typedef struct {
 } Csv;
 
 static void *begin(const OrrTraceContext *context, const OrrTraceView *view, OrrOut *out,
-                   const char *const *header)
-{
+                   const char *const *header) {
     Csv *c = g_new0(Csv, 1);
     c->context = context, c->view = view, c->w.out = out;
     c->passes = g_new0(OrrTracePass, view->n_ranks);
@@ -20,24 +20,22 @@ static void *begin(const OrrTraceContext *context, const OrrTraceView *view, Orr
     return c;
 }
 
-static void finish(void *state, const OrrTraceCounts *counts)
-{
+static void finish(void *state, const OrrTraceCounts *counts) {
     (void)counts;
     Csv *c = state;
     g_free(c->passes);
     g_free(c);
 }
 
-static void *spans_begin(const OrrTraceContext *context, const OrrTraceView *view, OrrOut *out)
-{
-    static const char *const header[] = {"rank", "step", "stream", "kind", "name", "pass", "chunk",
-        "micro_batch", "group_size", "bytes", "start_ns", "arrived_ns", "end_ns", NULL};
+static void *spans_begin(const OrrTraceContext *context, const OrrTraceView *view, OrrOut *out) {
+    static const char *const header[] = {
+        "rank",        "step",       "stream", "kind",     "name",       "pass",   "chunk",
+        "micro_batch", "group_size", "bytes",  "start_ns", "arrived_ns", "end_ns", NULL};
     return begin(context, view, out, header);
 }
 
 /* Kind, group size and bytes of a span: "" and 0 where there are none. */
-static const char *describe(const Csv *c, const OrrSpan *s, uint32_t *group_size, int64_t *bytes)
-{
+static const char *describe(const Csv *c, const OrrSpan *s, uint32_t *group_size, int64_t *bytes) {
     const OrrProgram *p = c->context->program;
     *group_size = 0, *bytes = 0;
     if (s->op_kind == ORR_OP_KERNEL)
@@ -45,7 +43,8 @@ static const char *describe(const Csv *c, const OrrSpan *s, uint32_t *group_size
     if (s->op_kind == ORR_OP_COLL) {
         const OrrColl *coll = &p->colls[s->what];
         const uint32_t *members;
-        *group_size = c->context->group(c->context->data, (OrrGroup)coll->group, s->group, &members);
+        *group_size =
+            c->context->group(c->context->data, (OrrGroup)coll->group, s->group, &members);
         *bytes = coll->bytes;
         return orr_comm_kind_name((OrrCommKind)coll->purpose);
     }
@@ -59,8 +58,7 @@ static const char *describe(const Csv *c, const OrrSpan *s, uint32_t *group_size
     return "host";
 }
 
-static void spans_span(void *state, const OrrSpan *s, bool is_inside)
-{
+static void spans_span(void *state, const OrrSpan *s, bool is_inside) {
     Csv *c = state;
     if (!is_inside)
         return;
@@ -89,15 +87,13 @@ static void spans_span(void *state, const OrrSpan *s, bool is_inside)
     orr_csv_end_row(&c->w);
 }
 
-static void *passes_begin(const OrrTraceContext *context, const OrrTraceView *view, OrrOut *out)
-{
-    static const char *const header[] = {"row", "rank", "step", "pass", "chunk", "micro_batch",
-        "start_ns", "end_ns", NULL};
+static void *passes_begin(const OrrTraceContext *context, const OrrTraceView *view, OrrOut *out) {
+    static const char *const header[] = {"row",         "rank",     "step",   "pass", "chunk",
+                                         "micro_batch", "start_ns", "end_ns", NULL};
     return begin(context, view, out, header);
 }
 
-static void put_pass(Csv *c, const OrrTracePass *p)
-{
+static void put_pass(Csv *c, const OrrTracePass *p) {
     orr_csv_put_int(&c->w, orr_trace__place(c->view, p->first.rank));
     orr_csv_put_int(&c->w, p->first.rank);
     orr_csv_put_int(&c->w, p->first.step);
@@ -109,16 +105,14 @@ static void put_pass(Csv *c, const OrrTracePass *p)
     orr_csv_end_row(&c->w);
 }
 
-static void passes_span(void *state, const OrrSpan *s, bool is_inside)
-{
+static void passes_span(void *state, const OrrSpan *s, bool is_inside) {
     Csv *c = state;
     OrrTracePass done;
     if (is_inside && orr_trace__pass_add(&c->passes[orr_trace__place(c->view, s->rank)], s, &done))
         put_pass(c, &done);
 }
 
-static void passes_end(void *state, const OrrTraceCounts *counts)
-{
+static void passes_end(void *state, const OrrTraceCounts *counts) {
     Csv *c = state;
     for (uint32_t i = 0; i < c->view->n_ranks; i++)
         if (c->passes[i].is_open)

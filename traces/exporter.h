@@ -42,8 +42,8 @@ typedef struct {
     const char *suffix; /* of its files: ".json" */
     /* State for one output. Both are borrowed until `end`. */
     void *(*begin)(const OrrTraceContext *context, const OrrTraceView *view, OrrOut *out);
-    /* Spans of a stream in order; those outside of the window come too, marked, so that calls can be
-     * counted. Only ranks of the view. */
+    /* Spans of a stream in order; those outside of the window come too, marked, so that calls can
+     * be counted. Only ranks of the view. */
     void (*span)(void *state, const OrrSpan *span, bool is_inside);
     /* Writes what is left and frees the state. */
     void (*end)(void *state, const OrrTraceCounts *counts);

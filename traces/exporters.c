@@ -13,8 +13,7 @@ const OrrExporter *const orr_exporters[] = {
     NULL,
 };
 
-const OrrExporter *orr_exporter_find(const char *name, GError **error)
-{
+const OrrExporter *orr_exporter_find(const char *name, GError **error) {
     const char *names[G_N_ELEMENTS(orr_exporters)] = {NULL};
     for (int i = 0; orr_exporters[i]; i++) {
         if (strcmp(orr_exporters[i]->name, name) == 0)

@@ -22,8 +22,7 @@ struct OrrTrace {
     uint32_t n_files;
 };
 
-static bool open_file(OrrTrace *t, File *f, const char *path, GError **error)
-{
+static bool open_file(OrrTrace *t, File *f, const char *path, GError **error) {
     f->out = orr_out_open(path, error);
     if (!f->out)
         return false;
@@ -32,8 +31,7 @@ static bool open_file(OrrTrace *t, File *f, const char *path, GError **error)
     return true;
 }
 
-static bool open_each(OrrTrace *t, GError **error)
-{
+static bool open_each(OrrTrace *t, GError **error) {
     const OrrTraceRequest *q = &t->request;
     if (!orr_file_mkdir(q->directory, error))
         return false;
@@ -48,11 +46,12 @@ static bool open_each(OrrTrace *t, GError **error)
     return true;
 }
 
-OrrTrace *orr_trace_open(const OrrTraceRequest *request, GError **error)
-{
+OrrTrace *orr_trace_open(const OrrTraceRequest *request, GError **error) {
     if (request->directory && request->n_ranks > MAX_FILES) {
-        orr_fail_usage(error, "a file a rank for %u ranks: at most %d files at once; choose fewer "
-                       "ranks, or write one file", request->n_ranks, MAX_FILES);
+        orr_fail_usage(error,
+                       "a file a rank for %u ranks: at most %d files at once; choose fewer "
+                       "ranks, or write one file",
+                       request->n_ranks, MAX_FILES);
         return NULL;
     }
     g_autoptr(OrrTrace) t = g_new0(OrrTrace, 1);
@@ -71,8 +70,7 @@ OrrTrace *orr_trace_open(const OrrTraceRequest *request, GError **error)
     return g_steal_pointer(&t);
 }
 
-static void take_span(void *data, const OrrSpan *span)
-{
+static void take_span(void *data, const OrrSpan *span) {
     OrrTrace *t = data;
     OrrTraceView all = {t->request.ranks, t->request.n_ranks, 0, 0, false};
     uint32_t place = orr_trace__place(&all, span->rank);
@@ -85,13 +83,11 @@ static void take_span(void *data, const OrrSpan *span)
     t->request.exporter->span(f->state, span, is_inside);
 }
 
-OrrProbe orr_trace_probe(OrrTrace *trace)
-{
+OrrProbe orr_trace_probe(OrrTrace *trace) {
     return (OrrProbe){take_span, trace};
 }
 
-bool orr_trace_close(OrrTrace *t, OrrTraceCounts *counts, GError **error)
-{
+bool orr_trace_close(OrrTrace *t, OrrTraceCounts *counts, GError **error) {
     OrrTraceCounts sum = {.n_other_ranks = t->request.context->world_size - t->request.n_ranks};
     for (uint32_t i = 0; i < t->n_files; i++) {
         File *f = &t->files[i];
@@ -107,8 +103,7 @@ bool orr_trace_close(OrrTrace *t, OrrTraceCounts *counts, GError **error)
     return true;
 }
 
-void orr_trace_free(OrrTrace *t)
-{
+void orr_trace_free(OrrTrace *t) {
     if (!t)
         return;
     for (uint32_t i = 0; i < t->n_files; i++) {
@@ -122,8 +117,7 @@ void orr_trace_free(OrrTrace *t)
     g_free(t);
 }
 
-static bool rank_number(const char **at, uint32_t world_size, uint32_t *rank)
-{
+static bool rank_number(const char **at, uint32_t world_size, uint32_t *rank) {
     if (!g_ascii_isdigit(**at))
         return false;
     char *end;
@@ -137,8 +131,7 @@ static bool rank_number(const char **at, uint32_t world_size, uint32_t *rank)
 }
 
 bool orr_trace_ranks(const char *text, uint32_t world_size, uint32_t **ranks, uint32_t *n,
-                     GError **error)
-{
+                     GError **error) {
     g_autofree bool *wanted = g_new0(bool, world_size);
     const char *at = text;
     for (bool is_more = true; is_more; at++) {
@@ -150,8 +143,10 @@ bool orr_trace_ranks(const char *text, uint32_t world_size, uint32_t **ranks, ui
             is_sound = rank_number(&at, world_size, &last) && last >= first;
         }
         if (!is_sound || (*at && *at != ','))
-            return orr_fail_usage(error, "ranks '%s': a list such as 0-7,64 with ranks from 0 to %u "
-                                  "would do", text, world_size - 1);
+            return orr_fail_usage(error,
+                                  "ranks '%s': a list such as 0-7,64 with ranks from 0 to %u "
+                                  "would do",
+                                  text, world_size - 1);
         for (uint32_t r = first; r <= last; r++)
             wanted[r] = true;
         is_more = *at == ',';

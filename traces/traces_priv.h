@@ -23,7 +23,7 @@ const char *orr_trace__pass_name(const OrrSpan *span);
 /* A call of the role (a pass of the pipeline) on the compute stream: its kernels lie between. */
 typedef struct {
     bool is_open;
-    OrrSpan first;  /* the span that began it */
+    OrrSpan first; /* the span that began it */
     int64_t end_ns;
 } OrrTracePass;
 /* Takes the next span of a rank; true if a pass is complete, which is then in *@done. */

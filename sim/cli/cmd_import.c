@@ -15,8 +15,7 @@ static const OrrOption options[] = {
     ORR_OPTION_END,
 };
 
-static bool run(OrrCli *cli, GError **error)
-{
+static bool run(OrrCli *cli, GError **error) {
     const char *kind = orr_cli_argument(cli, 0), *path = orr_cli_argument(cli, 1);
     if (strcmp(kind, "hf") != 0) {
         g_autofree char *hint = orr_words_hint(kind, kinds);
@@ -38,11 +37,12 @@ const OrrCommand orr_cmd_import = {
     .name = "import",
     .summary = "turn a file of another program into one of ours",
     .synopsis = "KIND FILE",
-    .description = "hf: a Hugging Face config.json of a dense decoder becomes a model file. Keys that "
-                   "are absent take the defaults of their architecture, which are told on stderr. What "
-                   "cannot be modelled is refused by name.\n\n"
-                   "  orrery import hf config.json -o my-model.ini\n"
-                   "  orrery show model ./my-model.ini",
+    .description =
+        "hf: a Hugging Face config.json of a dense decoder becomes a model file. Keys that "
+        "are absent take the defaults of their architecture, which are told on stderr. What "
+        "cannot be modelled is refused by name.\n\n"
+        "  orrery import hf config.json -o my-model.ini\n"
+        "  orrery show model ./my-model.ini",
     .kinds = kinds,
     .min_arguments = 2,
     .max_arguments = 2,

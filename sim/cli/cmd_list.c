@@ -20,15 +20,13 @@ typedef struct {
     char *name, *summary, *source;
 } Entry;
 
-static void entry_free(gpointer data)
-{
+static void entry_free(gpointer data) {
     Entry *e = data;
     g_free(e->name), g_free(e->summary), g_free(e->source);
     g_free(e);
 }
 
-static void add(GPtrArray *to, const char *name, const char *summary, const char *source)
-{
+static void add(GPtrArray *to, const char *name, const char *summary, const char *source) {
     Entry *e = g_new(Entry, 1);
     e->name = g_strdup(name);
     e->summary = g_strdup(summary ? summary : "");
@@ -36,8 +34,7 @@ static void add(GPtrArray *to, const char *name, const char *summary, const char
     g_ptr_array_add(to, e);
 }
 
-static bool add_topologies(GPtrArray *to, const char *kind, GError **error)
-{
+static bool add_topologies(GPtrArray *to, const char *kind, GError **error) {
     int k = 0;
     while (strcmp(orr_topology_kind_names[k], kind) != 0)
         k++;
@@ -49,8 +46,7 @@ static bool add_topologies(GPtrArray *to, const char *kind, GError **error)
     return entries != NULL;
 }
 
-static bool add_workloads(GPtrArray *to, const char *kind, GError **error)
-{
+static bool add_workloads(GPtrArray *to, const char *kind, GError **error) {
     g_autoptr(GPtrArray) entries = orr_workload_list(kind, error);
     for (guint i = 0; entries && i < entries->len; i++) {
         const OrrListed *e = entries->pdata[i];
@@ -59,16 +55,14 @@ static bool add_workloads(GPtrArray *to, const char *kind, GError **error)
     return entries != NULL;
 }
 
-static bool add_schedules(GPtrArray *to, const char *kind, GError **error)
-{
+static bool add_schedules(GPtrArray *to, const char *kind, GError **error) {
     (void)kind, (void)error;
     for (int i = 0; orr_schedules[i]; i++)
         add(to, orr_schedules[i]->name, orr_schedules[i]->summary, orr_schedules[i]->source);
     return true;
 }
 
-static bool add_collectives(GPtrArray *to, const char *kind, GError **error)
-{
+static bool add_collectives(GPtrArray *to, const char *kind, GError **error) {
     (void)kind, (void)error;
     for (int a = 0; a < ORR_N_ALGOS; a++) {
         const OrrAlgorithm *algorithm = orr_algorithm((OrrAlgo)a);
@@ -82,13 +76,14 @@ static bool add_collectives(GPtrArray *to, const char *kind, GError **error)
     return true;
 }
 
-static bool add_formulas(GPtrArray *to, const char *kind, GError **error)
-{
+static bool add_formulas(GPtrArray *to, const char *kind, GError **error) {
     /* in the order of orr_flops_formulas; explained at length in doc/models/flops.md */
     static const char *const summaries[][3] = {
-        {"megatron", "GEMMs, causal attention counted half, and the logits", "Narayanan et al. 2021, "
+        {"megatron", "GEMMs, causal attention counted half, and the logits",
+         "Narayanan et al. 2021, "
          "appendix; Megatron-LM num_floating_point_operations"},
-        {"megatron-full", "as megatron, attention counted in full", "Narayanan et al. 2021, section 5.1"},
+        {"megatron-full", "as megatron, attention counted in full",
+         "Narayanan et al. 2021, section 5.1"},
         {"palm", "6 N + 12 L H Q T a token", "PaLM (Chowdhery et al. 2022), appendix B"},
         {"palm-causal", "palm with attention counted half", "as palm; Dao 2023, section 4.1"},
         {"6n", "6 N a token, no attention", "Kaplan et al. 2020, section 2.1"},
@@ -108,16 +103,14 @@ static bool add_formulas(GPtrArray *to, const char *kind, GError **error)
     return true;
 }
 
-static bool add_exporters(GPtrArray *to, const char *kind, GError **error)
-{
+static bool add_exporters(GPtrArray *to, const char *kind, GError **error) {
     (void)kind, (void)error;
     for (int i = 0; orr_exporters[i]; i++)
         add(to, orr_exporters[i]->name, orr_exporters[i]->summary, orr_exporters[i]->source);
     return true;
 }
 
-static bool add_reports(GPtrArray *to, const char *kind, GError **error)
-{
+static bool add_reports(GPtrArray *to, const char *kind, GError **error) {
     (void)kind, (void)error;
     for (int i = 0; orr_report_formats[i]; i++)
         add(to, orr_report_formats[i]->name, orr_report_formats[i]->summary,
@@ -125,8 +118,7 @@ static bool add_reports(GPtrArray *to, const char *kind, GError **error)
     return true;
 }
 
-static bool add_findings(GPtrArray *to, const char *kind, GError **error)
-{
+static bool add_findings(GPtrArray *to, const char *kind, GError **error) {
     (void)kind, (void)error;
     for (uint32_t i = 0; orr_finding_kind(i); i++)
         add(to, orr_finding_kind(i)->code, orr_finding_kind(i)->summary,
@@ -134,8 +126,7 @@ static bool add_findings(GPtrArray *to, const char *kind, GError **error)
     return true;
 }
 
-static bool add_plots(GPtrArray *to, const char *kind, GError **error)
-{
+static bool add_plots(GPtrArray *to, const char *kind, GError **error) {
     (void)kind, (void)error;
     for (const OrrPlot *p = orr_plots; p->name; p++)
         add(to, p->name, p->summary, "DESIGN.md, section 8");
@@ -160,17 +151,16 @@ static const struct {
     {"exporters", "forms of a trace", add_exporters},
     {"plots", "plots", add_plots},
 };
-static const char *const kinds[] = {"gpus", "nodes", "clusters", "models", "jobs", "frameworks",
-                                    "schedules", "collectives", "formulas", "findings", "reports",
-                                    "exporters", "plots", NULL};
+static const char *const kinds[] = {
+    "gpus",        "nodes",    "clusters", "models",  "jobs",      "frameworks", "schedules",
+    "collectives", "formulas", "findings", "reports", "exporters", "plots",      NULL};
 _Static_assert(G_N_ELEMENTS(kinds) == G_N_ELEMENTS(tables) + 1, "kinds are the names of tables");
 
 static const OrrOption options[] = {
     ORR_OPTION_JSON, ORR_OPTION_CSV, ORR_OPTION_OUTPUT, ORR_OPTION_HELP, ORR_OPTION_END,
 };
 
-static void write_text(const GPtrArray *entries, OrrOut *out)
-{
+static void write_text(const GPtrArray *entries, OrrOut *out) {
     int width = 0;
     for (guint i = 0; i < entries->len; i++)
         width = MAX(width, (int)strlen(((Entry *)entries->pdata[i])->name));
@@ -181,8 +171,7 @@ static void write_text(const GPtrArray *entries, OrrOut *out)
     }
 }
 
-static void write_csv(const char *kind, const GPtrArray *entries, OrrCsvWriter *w)
-{
+static void write_csv(const char *kind, const GPtrArray *entries, OrrCsvWriter *w) {
     for (guint i = 0; i < entries->len; i++) {
         const Entry *e = entries->pdata[i];
         const char *const row[] = {kind, e->name, e->summary, e->source, NULL};
@@ -190,8 +179,7 @@ static void write_csv(const char *kind, const GPtrArray *entries, OrrCsvWriter *
     }
 }
 
-static void write_json(const char *kind, const GPtrArray *entries, OrrJsonWriter *w)
-{
+static void write_json(const char *kind, const GPtrArray *entries, OrrJsonWriter *w) {
     orr_json_begin_array(w, kind);
     for (guint i = 0; i < entries->len; i++) {
         const Entry *e = entries->pdata[i];
@@ -204,23 +192,20 @@ static void write_json(const char *kind, const GPtrArray *entries, OrrJsonWriter
     orr_json_end_array(w);
 }
 
-static bool check_kind(const char *kind, GError **error)
-{
+static bool check_kind(const char *kind, GError **error) {
     if (!kind || g_strv_contains(kinds, kind))
         return true;
     g_autofree char *hint = orr_words_hint(kind, kinds);
     return orr_fail_usage(error, "orrery list: unknown kind '%s'; %s", kind, hint);
 }
 
-static void write_kinds(OrrOut *out)
-{
+static void write_kinds(OrrOut *out) {
     orr_out_puts(out, "usage: orrery list KIND\n\n");
     for (guint t = 0; t < G_N_ELEMENTS(tables); t++)
         orr_out_printf(out, "  %-12s %s\n", tables[t].name, tables[t].what);
 }
 
-static bool run(OrrCli *cli, GError **error)
-{
+static bool run(OrrCli *cli, GError **error) {
     const char *kind = orr_cli_argument(cli, 0);
     bool is_json = orr_cli_has(cli, "json"), is_csv = orr_cli_has(cli, "csv");
     if (is_json && is_csv)
@@ -264,9 +249,10 @@ const OrrCommand orr_cmd_list = {
     .name = "list",
     .summary = "what there is of a kind: name, a sentence, its source",
     .synopsis = "[KIND]",
-    .description = "KIND is gpus, nodes, clusters, models, jobs, frameworks, schedules, collectives, "
-                   "formulas, findings, reports, exporters or plots; without one, the kinds are "
-                   "listed. `orrery show` tells more about one thing.",
+    .description =
+        "KIND is gpus, nodes, clusters, models, jobs, frameworks, schedules, collectives, "
+        "formulas, findings, reports, exporters or plots; without one, the kinds are "
+        "listed. `orrery show` tells more about one thing.",
     .kinds = kinds,
     .min_arguments = 0,
     .max_arguments = 1,

@@ -24,8 +24,7 @@ static const OrrOption options[] = {
 typedef void (*WriteTable)(const OrrRecord *record, OrrOut *out);
 
 static bool write_table(const char *folder, const char *file, const OrrRecord *record,
-                        WriteTable write, GError **error)
-{
+                        WriteTable write, GError **error) {
     g_autofree char *path = g_build_filename(folder, file, NULL);
     g_autoptr(OrrOut) out = orr_out_open(path, error);
     if (!out)
@@ -34,8 +33,7 @@ static bool write_table(const char *folder, const char *file, const OrrRecord *r
     return orr_out_commit(out, error);
 }
 
-static bool write_names(const char *folder, const char *job, const OrrRecord *r, GError **error)
-{
+static bool write_names(const char *folder, const char *job, const OrrRecord *r, GError **error) {
     static const char *const verdicts[] = {"it fits", "it fits, but it is tight",
                                            "it does not fit"};
     g_autofree char *time = orr_units_time(r->step_time_ns);
@@ -47,16 +45,19 @@ static bool write_names(const char *folder, const char *job, const OrrRecord *r,
 }
 
 /* Runs the step and writes the passes of the pipeline that rank 0 is in, a row a stage. */
-static bool run_with_timeline(OrrCliRun *run, const OrrCli *cli, const char *folder, GError **error)
-{
+static bool run_with_timeline(OrrCliRun *run, const OrrCli *cli, const char *folder,
+                              GError **error) {
     OrrTraceContext context = orr_cli_trace_context(run);
     uint32_t n_stages = orr_step_layout(run->run)->pp;
     g_autofree uint32_t *ranks = g_new(uint32_t, n_stages);
     for (uint32_t s = 0; s < n_stages; s++)
         ranks[s] = n_stages > 1 ? orr_step_peer(run->run, 0, ORR_GROUP_PP, s) : 0;
     g_autofree char *path = g_build_filename(folder, "timeline.csv", NULL);
-    OrrTraceRequest request = {.exporter = orr_exporter_find("passes", NULL), .context = &context,
-                               .path = path, .ranks = ranks, .n_ranks = n_stages,
+    OrrTraceRequest request = {.exporter = orr_exporter_find("passes", NULL),
+                               .context = &context,
+                               .path = path,
+                               .ranks = ranks,
+                               .n_ranks = n_stages,
                                .to_ns = INT64_MAX};
     g_autoptr(OrrTrace) trace = orr_trace_open(&request, error);
     if (!trace)
@@ -66,8 +67,7 @@ static bool run_with_timeline(OrrCliRun *run, const OrrCli *cli, const char *fol
            orr_trace_close(trace, NULL, error);
 }
 
-static bool draw(const OrrCli *cli, const char *folder, GError **error)
-{
+static bool draw(const OrrCli *cli, const char *folder, GError **error) {
     const char *only = orr_cli_argument(cli, 1);
     for (const OrrPlot *p = orr_plots; p->name; p++) {
         if (only && strcmp(only, p->name) != 0)
@@ -82,11 +82,11 @@ static bool draw(const OrrCli *cli, const char *folder, GError **error)
     return true;
 }
 
-static bool run_plot(OrrCli *cli, GError **error)
-{
+static bool run_plot(OrrCli *cli, GError **error) {
     const char *folder = orr_cli_value(cli, "output"), *only = orr_cli_argument(cli, 1);
     if (!folder)
-        return orr_fail_usage(error, "orrery plot: --output DIR is missing: a plot is several files");
+        return orr_fail_usage(error,
+                              "orrery plot: --output DIR is missing: a plot is several files");
     if (only && !g_strv_contains(kinds, only)) {
         g_autofree char *hint = orr_words_hint(only, kinds);
         return orr_fail_usage(error, "orrery plot: unknown plot '%s'; %s", only, hint);
@@ -106,7 +106,8 @@ const OrrCommand orr_cmd_plot = {
     .summary = "pictures of a step: pipeline timeline, time account, memory by stage",
     .synopsis = "RUN [PLOT] --output DIR",
     .description =
-        "RUN is a job (orrery list jobs), the path of a job file, or a report saved with --json. PLOT "
+        "RUN is a job (orrery list jobs), the path of a job file, or a report saved with --json. "
+        "PLOT "
         "is timeline, time_account or memory; all of them if it is not given. Each plot is a table "
         "(CSV), a gnuplot script beside it that can be edited and run again, and the pictures (PNG "
         "and SVG). The timeline is that of the pipeline that rank 0 is in.\n\n"

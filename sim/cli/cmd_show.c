@@ -22,8 +22,8 @@ static const struct {
     {"schedule", 2, orr_cli_show_schedule},
     {"program", 2, orr_cli_show_program},
 };
-static const char *const kinds[] = {"cluster", "node", "gpu", "model", "framework", "job",
-                                    "collective", "schedule", "program", NULL};
+static const char *const kinds[] = {"cluster", "node",       "gpu",      "model",   "framework",
+                                    "job",     "collective", "schedule", "program", NULL};
 _Static_assert(G_N_ELEMENTS(kinds) == G_N_ELEMENTS(tables) + 1, "kinds are the names of tables");
 
 static const OrrOption options[] = {
@@ -32,7 +32,8 @@ static const OrrOption options[] = {
     {"gpus", 'n', "N", false, "collective: over the first N GPUs; default: all"},
     {"dtype", 0, "TYPE", false, "collective: of the elements (fp32); model: of the peak (bf16)"},
     {"sequence", 0, "TOKENS", false, "model: length of a sequence (2048)"},
-    {"tokens-per-s", 0, "RATE", false, "model: measured tokens/s per GPU, for the MFU by each formula"},
+    {"tokens-per-s", 0, "RATE", false,
+     "model: measured tokens/s per GPU, for the MFU by each formula"},
     {"gpu", 0, "NAME", false, "model: whose peak is the denominator"},
     {"stages", 0, "P", false, "schedule: pipeline stages (4)"},
     {"micro-batches", 0, "M", false, "schedule: micro-batches a step (8)"},
@@ -45,8 +46,7 @@ static const OrrOption options[] = {
     ORR_OPTION_END,
 };
 
-static bool run(OrrCli *cli, GError **error)
-{
+static bool run(OrrCli *cli, GError **error) {
     const char *kind = orr_cli_argument(cli, 0);
     for (guint t = 0; t < G_N_ELEMENTS(tables); t++) {
         if (strcmp(tables[t].name, kind) != 0)
@@ -66,7 +66,8 @@ const OrrCommand orr_cmd_show = {
     .summary = "a cluster, GPU, model, schedule, ... and what follows from it",
     .synopsis = "KIND NAME",
     .description =
-        "cluster, node, gpu, model, framework and job take a name (see orrery list) or the path of a "
+        "cluster, node, gpu, model, framework and job take a name (see orrery list) or the path of "
+        "a "
         "file. A cluster is NAME, NAME:GPUS or a one-line shape.\n\n"
         "collective KIND SIZE[..SIZE] [NCCL_NAME=VALUE ...]: time, algbw and busbw by size as "
         "nccl-tests prints them, with the algorithm and protocol that NCCL would take or that the "

@@ -17,8 +17,7 @@ static const OrrOption options[] = {
 };
 
 /* The program's text form; it is written with stdio, so it goes through a temporary stream. */
-static bool dump_program(const OrrCliRun *run, const char *path, GError **error)
-{
+static bool dump_program(const OrrCliRun *run, const char *path, GError **error) {
     g_autoptr(OrrOut) out = orr_out_open(path, error);
     if (!out)
         return false;
@@ -33,9 +32,10 @@ static bool dump_program(const OrrCliRun *run, const char *path, GError **error)
     return orr_out_commit(out, error);
 }
 
-static bool write_record(const OrrCli *cli, const OrrRecord *record, GError **error)
-{
-    const char *format = orr_cli_has(cli, "json") ? "json" : orr_cli_has(cli, "csv") ? "csv" : "text";
+static bool write_record(const OrrCli *cli, const OrrRecord *record, GError **error) {
+    const char *format = orr_cli_has(cli, "json")  ? "json"
+                         : orr_cli_has(cli, "csv") ? "csv"
+                                                   : "text";
     g_autoptr(OrrOut) out = orr_cli_output(cli, error);
     if (!out)
         return false;
@@ -43,8 +43,7 @@ static bool write_record(const OrrCli *cli, const OrrRecord *record, GError **er
     return orr_out_commit(out, error);
 }
 
-static bool run_step(OrrCli *cli, GError **error)
-{
+static bool run_step(OrrCli *cli, GError **error) {
     if (orr_cli_has(cli, "json") && orr_cli_has(cli, "csv"))
         return orr_fail_usage(error, "orrery step: --json or --csv, not both");
     g_autoptr(OrrCliRun) run = orr_cli_run_prepare(cli, orr_cli_argument(cli, 0), error);
@@ -72,11 +71,14 @@ const OrrCommand orr_cmd_step = {
     .description =
         "JOB is a name (orrery list jobs), the path of a job file, or a report saved with --json, "
         "which is run again. The report goes to standard output.\n\n"
-        "Keys of the job's own groups (layout, batch, schedule, precision, recompute, network, nccl) "
-        "and of the files it names (model, framework, cluster, node, gpu) can be set on the command "
+        "Keys of the job's own groups (layout, batch, schedule, precision, recompute, network, "
+        "nccl) "
+        "and of the files it names (model, framework, cluster, node, gpu) can be set on the "
+        "command "
         "line. Exit status 1: it does not fit in memory.\n\n"
         "  orrery step llama3-405b-16k\n"
-        "  orrery step llama3-8b-8 --set batch.micro=2 --set recompute.policy=full --json -o run.json",
+        "  orrery step llama3-8b-8 --set batch.micro=2 --set recompute.policy=full --json -o "
+        "run.json",
     .min_arguments = 1,
     .max_arguments = 1,
     .options = options,

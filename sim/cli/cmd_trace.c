@@ -9,7 +9,8 @@
 
 static const OrrOption options[] = {
     {"ranks", 'r', "LIST", false, "ranks, such as 0-7,64 (default: rank 0)"},
-    {"window", 'w', "FROM..TO", false, "spans that touch this part of the step, such as 1.0s..1.2s"},
+    {"window", 'w', "FROM..TO", false,
+     "spans that touch this part of the step, such as 1.0s..1.2s"},
     {"format", 'f', "NAME", false, "chrome, csv or passes (default: chrome)"},
     {"per-rank", 0, "DIR", false, "a file a rank in DIR, as a profiler would leave them"},
     ORR_OPTION_OUTPUT,
@@ -18,30 +19,28 @@ static const OrrOption options[] = {
     ORR_OPTION_END,
 };
 
-static bool read_time(const char *text, const char *whole, int64_t *ns, GError **error)
-{
+static bool read_time(const char *text, const char *whole, int64_t *ns, GError **error) {
     double value;
     GError *inner = NULL;
     if (orr_units_parse(text, ORR_DIM_TIME, &value, &inner) && value >= 0 && value < 9e18) {
         *ns = (int64_t)(value + 0.5);
         return true;
     }
-    orr_fail_usage(error, "orrery trace: --window %s: %s%sFROM..TO such as 1.0s..1.2s would do", whole,
-                   inner ? inner->message : "", inner ? "; " : "");
+    orr_fail_usage(error, "orrery trace: --window %s: %s%sFROM..TO such as 1.0s..1.2s would do",
+                   whole, inner ? inner->message : "", inner ? "; " : "");
     g_clear_error(&inner);
     return false;
 }
 
-static bool read_window(const OrrCli *cli, OrrTraceRequest *request, GError **error)
-{
+static bool read_window(const OrrCli *cli, OrrTraceRequest *request, GError **error) {
     const char *text = orr_cli_value(cli, "window");
     request->from_ns = 0, request->to_ns = INT64_MAX;
     if (!text)
         return true;
     g_auto(GStrv) ends = g_strsplit(text, "..", 2);
     if (g_strv_length(ends) != 2)
-        return orr_fail_usage(error, "orrery trace: --window %s: FROM..TO such as 1.0s..1.2s would do",
-                              text);
+        return orr_fail_usage(
+            error, "orrery trace: --window %s: FROM..TO such as 1.0s..1.2s would do", text);
     if (!read_time(ends[0], text, &request->from_ns, error) ||
         !read_time(ends[1], text, &request->to_ns, error))
         return false;
@@ -49,18 +48,17 @@ static bool read_window(const OrrCli *cli, OrrTraceRequest *request, GError **er
            orr_fail_usage(error, "orrery trace: --window %s: it must end after it begins", text);
 }
 
-static void say_counts(const OrrCli *cli, const OrrTraceCounts *c, uint32_t n_ranks)
-{
+static void say_counts(const OrrCli *cli, const OrrTraceCounts *c, uint32_t n_ranks) {
     const char *where = orr_cli_value(cli, "per-rank");
     if (!where)
         where = orr_cli_value(cli, "output");
-    fprintf(stderr, "orrery: %s: %" G_GUINT64_FORMAT " spans of %u ranks; left out: %"
-            G_GUINT64_FORMAT " outside of the window, %u other ranks\n", where ? where : "stdout",
-            c->n_spans, n_ranks, c->n_outside, c->n_other_ranks);
+    fprintf(stderr,
+            "orrery: %s: %" G_GUINT64_FORMAT " spans of %u ranks; left out: %" G_GUINT64_FORMAT
+            " outside of the window, %u other ranks\n",
+            where ? where : "stdout", c->n_spans, n_ranks, c->n_outside, c->n_other_ranks);
 }
 
-static bool run_trace(OrrCli *cli, GError **error)
-{
+static bool run_trace(OrrCli *cli, GError **error) {
     OrrTraceRequest request = {.path = orr_cli_value(cli, "output"),
                                .directory = orr_cli_value(cli, "per-rank")};
     const char *format = orr_cli_value(cli, "format"), *list = orr_cli_value(cli, "ranks");
@@ -95,10 +93,12 @@ const OrrCommand orr_cmd_trace = {
     .summary = "the spans of chosen ranks in one steady step, for trace viewers",
     .synopsis = "RUN",
     .description =
-        "RUN is a job (orrery list jobs), the path of a job file, or a report saved with --json; it is "
+        "RUN is a job (orrery list jobs), the path of a job file, or a report saved with --json; "
+        "it is "
         "simulated (again), which gives the same nanoseconds. A name that ends in .gz is "
         "compressed. Chrome JSON opens in Perfetto (ui.perfetto.dev) and chrome://tracing; with "
-        "--per-rank the folder loads in HolisticTraceAnalysis. What is left out is said on stderr and "
+        "--per-rank the folder loads in HolisticTraceAnalysis. What is left out is said on stderr "
+        "and "
         "in the file.\n\n"
         "  orrery trace llama3-405b-16k --ranks 0-7 -o trace.json.gz\n"
         "  orrery trace llama3-405b-16k --ranks 0,1024,2048 --window 1.0s..1.2s -o part.json\n"

@@ -1,5 +1,5 @@
-/* A command of the program: one file each, the table is in main.c. Help, the man page's synopsis and
- * the completion are made from these tables. */
+/* A command of the program: one file each, the table is in main.c. Help, the man page's synopsis
+ * and the completion are made from these tables. */
 #ifndef ORR_CLI_COMMAND_H
 #define ORR_CLI_COMMAND_H
 
@@ -7,12 +7,12 @@
 
 #include <stddef.h>
 
-/* An option "--name" or "-letter"; with @argument it takes a value ("--name VALUE", "--name=VALUE").
- * Tables end with a name of NULL. */
+/* An option "--name" or "-letter"; with @argument it takes a value ("--name VALUE",
+ * "--name=VALUE"). Tables end with a name of NULL. */
 typedef struct {
     const char *name;
-    char letter;             /* 0: none */
-    const char *argument;    /* NULL: a switch */
+    char letter;          /* 0: none */
+    const char *argument; /* NULL: a switch */
     bool is_repeatable;
     const char *help;
 } OrrOption;
@@ -23,7 +23,8 @@ typedef struct {
     const char *name, *summary;
     const char *synopsis;    /* what follows the name, without options: "JOB" */
     const char *description; /* paragraphs, separated by an empty line */
-    const char *const *kinds; /* first argument of commands that have kinds; NULL-terminated or NULL */
+    const char *const
+        *kinds; /* first argument of commands that have kinds; NULL-terminated or NULL */
     guint min_arguments, max_arguments;
     const OrrOption *options;
     /* Returns true, or false with @error, whose code is the exit status. */
@@ -33,12 +34,13 @@ typedef struct {
 /* A parsed command line. */
 struct OrrCli {
     const OrrCommand *command;
-    GPtrArray *arguments;   /* char*, without options */
-    GPtrArray **values;     /* an option of the table each; NULL where not given */
+    GPtrArray *arguments; /* char*, without options */
+    GPtrArray **values;   /* an option of the table each; NULL where not given */
 };
 
 /**
- * orr_cli_parse: @words are those behind the command's name, NULL-terminated. "--" ends the options;
+ * orr_cli_parse: @words are those behind the command's name, NULL-terminated. "--" ends the
+ * options;
  * "-" is an argument. Errors (ORR_ERROR_USAGE): unknown option (with the nearest), missing or
  * unwanted value, given twice, too few or too many arguments.
  */
@@ -52,7 +54,8 @@ const char *orr_cli_value(const OrrCli *cli, const char *option); /* NULL: not g
 guint orr_cli_n_values(const OrrCli *cli, const char *option);
 const char *orr_cli_nth_value(const OrrCli *cli, const char *option, guint i);
 const char *orr_cli_argument(const OrrCli *cli, guint i); /* NULL behind the last */
-/* A whole number within [@min, @max]; false with @error if it is none. *@value stays if not given. */
+/* A whole number within [@min, @max]; false with @error if it is none. *@value stays if not given.
+ */
 bool orr_cli_int(const OrrCli *cli, const char *option, int64_t min, int64_t max, int64_t *value,
                  GError **error);
 
@@ -71,21 +74,32 @@ extern const OrrCommand *const orr_commands[];
 
 /* Options that several commands share. */
 #define ORR_OPTION_OUTPUT                                                                          \
-    {"output", 'o', "FILE", false, "write to FILE (replaced whole or not at all) and not to stdout"}
-#define ORR_OPTION_JSON {"json", 0, NULL, false, "JSON instead of text"}
-#define ORR_OPTION_CSV {"csv", 0, NULL, false, "CSV instead of text"}
+    {                                                                                              \
+        "output", 'o', "FILE", false,                                                              \
+            "write to FILE (replaced whole or not at all) and not to stdout"                       \
+    }
+#define ORR_OPTION_JSON                                                                            \
+    { "json", 0, NULL, false, "JSON instead of text" }
+#define ORR_OPTION_CSV                                                                             \
+    { "csv", 0, NULL, false, "CSV instead of text" }
 #define ORR_OPTION_SET                                                                             \
-    {"set", 0, "GROUP.KEY=VALUE", true, "override a key of the job or of a file it names; repeatable"}
-#define ORR_OPTION_SEED {"seed", 0, "N", false, "seed of all random draws; default: the job's"}
+    {                                                                                              \
+        "set", 0, "GROUP.KEY=VALUE", true,                                                         \
+            "override a key of the job or of a file it names; repeatable"                          \
+    }
+#define ORR_OPTION_SEED                                                                            \
+    { "seed", 0, "N", false, "seed of all random draws; default: the job's" }
 #define ORR_OPTION_UNFOLD                                                                          \
-    {"unfold", 0, NULL, false, "execute every rank as itself, not one of each kind"}
+    { "unfold", 0, NULL, false, "execute every rank as itself, not one of each kind" }
 #define ORR_OPTION_SELF_CHECK                                                                      \
-    {"self-check", 0, NULL, false, "check bytes, bandwidth bounds and accounts while running"}
+    { "self-check", 0, NULL, false, "check bytes, bandwidth bounds and accounts while running" }
 #define ORR_OPTION_STATS                                                                           \
-    {"stats", 0, NULL, false, "wall time, memory and rates of the simulation, on stderr"}
+    { "stats", 0, NULL, false, "wall time, memory and rates of the simulation, on stderr" }
 #define ORR_OPTION_CALIBRATION                                                                     \
-    {"calibration", 0, "NAME", false, "efficiency tables to use; default: the GPU file's own"}
-#define ORR_OPTION_HELP {"help", 'h', NULL, false, "this help"}
-#define ORR_OPTION_END {NULL, 0, NULL, false, NULL}
+    { "calibration", 0, "NAME", false, "efficiency tables to use; default: the GPU file's own" }
+#define ORR_OPTION_HELP                                                                            \
+    { "help", 'h', NULL, false, "this help" }
+#define ORR_OPTION_END                                                                             \
+    { NULL, 0, NULL, false, NULL }
 
 #endif

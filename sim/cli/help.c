@@ -8,8 +8,7 @@
 #define HELP_COLUMNS 92
 
 /* Words of @text broken at HELP_COLUMNS behind @indent; an empty line stays one. */
-static void paragraph(OrrOut *out, const char *text, guint indent, guint column)
-{
+static void paragraph(OrrOut *out, const char *text, guint indent, guint column) {
     g_auto(GStrv) words = g_strsplit(text, " ", -1);
     for (guint i = 0; words[i]; i++) {
         guint n = (guint)strlen(words[i]);
@@ -23,8 +22,7 @@ static void paragraph(OrrOut *out, const char *text, guint indent, guint column)
     orr_out_puts(out, "\n");
 }
 
-static void option_help(const OrrOption *o, OrrOut *out)
-{
+static void option_help(const OrrOption *o, OrrOut *out) {
     g_autofree char *letter = o->letter ? g_strdup_printf("-%c, ", o->letter) : g_strdup("    ");
     g_autofree char *left = g_strdup_printf("  %s--%s%s%s", letter, o->name, o->argument ? " " : "",
                                             o->argument ? o->argument : "");
@@ -34,8 +32,7 @@ static void option_help(const OrrOption *o, OrrOut *out)
     paragraph(out, o->help, 28, 28);
 }
 
-void orr_cli_help(const OrrCommand *c, OrrOut *out)
-{
+void orr_cli_help(const OrrCommand *c, OrrOut *out) {
     orr_out_printf(out, "usage: orrery %s %s [options]\n\n%s\n\n", c->name, c->synopsis,
                    c->summary);
     g_auto(GStrv) paragraphs = g_strsplit(c->description, "\n\n", -1);
@@ -57,15 +54,16 @@ void orr_cli_help(const OrrCommand *c, OrrOut *out)
         option_help(&c->options[i], out);
 }
 
-void orr_cli_general_help(OrrOut *out)
-{
-    orr_out_puts(out,
+void orr_cli_general_help(OrrOut *out) {
+    orr_out_puts(
+        out,
         "Orrery simulates distributed training on GPU clusters: what a step takes and why, before\n"
         "any money is spent.\n\n"
         "usage: orrery COMMAND [options]\n\ncommands:\n");
     for (int i = 0; orr_commands[i]; i++)
         orr_out_printf(out, "  %-8s %s\n", orr_commands[i]->name, orr_commands[i]->summary);
-    orr_out_puts(out,
+    orr_out_puts(
+        out,
         "\nTry:\n"
         "  orrery list jobs                          what can be run as it is\n"
         "  orrery step llama3-405b-16k               one step of Llama 3 405B on 16,384 H100s\n"
@@ -77,8 +75,7 @@ void orr_cli_general_help(OrrOut *out)
 }
 
 /* @text for roff: '-' and '\\' escaped, a line that would be a request shielded. */
-static void roff(OrrOut *out, const char *text)
-{
+static void roff(OrrOut *out, const char *text) {
     if (*text == '.' || *text == '\'')
         orr_out_puts(out, "\\&");
     for (; *text; text++) {
@@ -89,8 +86,7 @@ static void roff(OrrOut *out, const char *text)
     }
 }
 
-static void man_option(const OrrOption *o, OrrOut *out)
-{
+static void man_option(const OrrOption *o, OrrOut *out) {
     orr_out_puts(out, ".TP\n.B ");
     if (o->letter)
         orr_out_printf(out, "\\-%c\\fR, \\fB", o->letter);
@@ -106,8 +102,7 @@ static void man_option(const OrrOption *o, OrrOut *out)
     orr_out_puts(out, "\n");
 }
 
-static void man_command(const OrrCommand *c, OrrOut *out)
-{
+static void man_command(const OrrCommand *c, OrrOut *out) {
     orr_out_printf(out, ".SS orrery %s \\fI", c->name);
     roff(out, c->synopsis);
     orr_out_puts(out, "\\fR\n");
@@ -124,20 +119,23 @@ static void man_command(const OrrCommand *c, OrrOut *out)
         man_option(&c->options[i], out);
 }
 
-void orr_cli_man(OrrOut *out)
-{
-    orr_out_puts(out,
-        ".\\\" Made by 'orrery help --man' from the tables of commands and options; a test compares.\n"
+void orr_cli_man(OrrOut *out) {
+    orr_out_puts(
+        out,
+        ".\\\" Made by 'orrery help --man' from the tables of commands and options; a test "
+        "compares.\n"
         ".TH ORRERY 1 \"\" \"" PACKAGE_STRING "\" \"User commands\"\n"
         ".SH NAME\norrery \\- simulate distributed training on GPU clusters\n"
         ".SH SYNOPSIS\n.B orrery\n.I COMMAND\n.RI [ options ]\n"
-        ".SH DESCRIPTION\n.B orrery\nanswers what a training run on a GPU cluster will do, before any "
+        ".SH DESCRIPTION\n.B orrery\nanswers what a training run on a GPU cluster will do, before "
+        "any "
         "money is spent: time of a step and why,\nFLOP/s per GPU, memory by pipeline stage, "
         "communication hidden and exposed.\nResults go to standard output, all else to standard "
         "error.\n.SH COMMANDS\n");
     for (int i = 0; orr_commands[i]; i++)
         man_command(orr_commands[i], out);
-    orr_out_puts(out,
+    orr_out_puts(
+        out,
         ".SH EXIT STATUS\n.TP\n.B 0\ndone\n.TP\n.B 1\nthe answer is no: does not fit\n"
         ".TP\n.B 2\nthe command line is wrong\n.TP\n.B 3\na file or a value in it is wrong\n"
         ".TP\n.B 4\nsurroundings: disk full, program missing\n"

@@ -8,17 +8,11 @@
 #include <string.h>
 
 const OrrCommand *const orr_commands[] = {
-    &orr_cmd_step,
-    &orr_cmd_trace,
-    &orr_cmd_plot,
-    &orr_cmd_show,
-    &orr_cmd_list,
-    &orr_cmd_import,
-    NULL,
+    &orr_cmd_step, &orr_cmd_trace,  &orr_cmd_plot, &orr_cmd_show,
+    &orr_cmd_list, &orr_cmd_import, NULL,
 };
 
-static const OrrCommand *find(const char *name, GError **error)
-{
+static const OrrCommand *find(const char *name, GError **error) {
     const char *names[G_N_ELEMENTS(orr_commands)] = {NULL};
     for (int i = 0; orr_commands[i]; i++) {
         if (strcmp(orr_commands[i]->name, name) == 0)
@@ -31,8 +25,7 @@ static const OrrCommand *find(const char *name, GError **error)
 }
 
 /* Help and version of the program itself; -1 if @word asks for neither. */
-static int answer_general(const char *word, const char *next, GError **error)
-{
+static int answer_general(const char *word, const char *next, GError **error) {
     bool is_help = !word || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
                    strcmp(word, "help") == 0;
     bool is_version = word && strcmp(word, "--version") == 0;
@@ -64,8 +57,7 @@ static int answer_general(const char *word, const char *next, GError **error)
     return 0;
 }
 
-static bool run_command(char **words, GError **error)
-{
+static bool run_command(char **words, GError **error) {
     const OrrCommand *command = find(words[0], error);
     if (!command)
         return false;
@@ -81,8 +73,7 @@ static bool run_command(char **words, GError **error)
     return orr_out_commit(out, error);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     GError *error = NULL;
     int status = answer_general(argv[1], argc > 2 ? argv[2] : NULL, &error);
     if (status < 0)

@@ -5,32 +5,28 @@
 
 #include <string.h>
 
-static guint n_options(const OrrCommand *c)
-{
+static guint n_options(const OrrCommand *c) {
     guint n = 0;
     while (c->options[n].name)
         n++;
     return n;
 }
 
-static int index_of(const OrrCommand *c, const char *name)
-{
+static int index_of(const OrrCommand *c, const char *name) {
     for (guint i = 0; c->options[i].name; i++)
         if (strcmp(c->options[i].name, name) == 0)
             return (int)i;
     return -1;
 }
 
-static int index_of_letter(const OrrCommand *c, char letter)
-{
+static int index_of_letter(const OrrCommand *c, char letter) {
     for (guint i = 0; c->options[i].name; i++)
         if (c->options[i].letter == letter)
             return (int)i;
     return -1;
 }
 
-static bool unknown_option(const OrrCommand *c, const char *word, GError **error)
-{
+static bool unknown_option(const OrrCommand *c, const char *word, GError **error) {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
     for (guint i = 0; c->options[i].name; i++)
         g_ptr_array_add(names, (gpointer)c->options[i].name);
@@ -40,8 +36,7 @@ static bool unknown_option(const OrrCommand *c, const char *word, GError **error
                           c->name, word, hint, c->name);
 }
 
-static bool keep(OrrCli *cli, int option, const char *value, GError **error)
-{
+static bool keep(OrrCli *cli, int option, const char *value, GError **error) {
     const OrrOption *o = &cli->command->options[option];
     if (cli->values[option] && !o->is_repeatable && o->argument)
         return orr_fail_usage(error, "orrery %s: option '--%s' is given twice", cli->command->name,
@@ -52,9 +47,9 @@ static bool keep(OrrCli *cli, int option, const char *value, GError **error)
     return true;
 }
 
-/* One word that starts with "-"; *@at is its place in @words and moves on if the value is the next. */
-static bool take_option(OrrCli *cli, char **words, guint *at, GError **error)
-{
+/* One word that starts with "-"; *@at is its place in @words and moves on if the value is the next.
+ */
+static bool take_option(OrrCli *cli, char **words, guint *at, GError **error) {
     const OrrCommand *c = cli->command;
     const char *word = words[*at], *value = NULL;
     int option;
@@ -80,15 +75,14 @@ static bool take_option(OrrCli *cli, char **words, guint *at, GError **error)
     if (o->argument && !value) {
         value = words[*at + 1];
         if (!value)
-            return orr_fail_usage(error, "orrery %s: option '--%s' needs a value: --%s %s",
-                                  c->name, o->name, o->name, o->argument);
+            return orr_fail_usage(error, "orrery %s: option '--%s' needs a value: --%s %s", c->name,
+                                  o->name, o->name, o->argument);
         ++*at;
     }
     return keep(cli, option, value ? value : "", error);
 }
 
-static bool count_arguments(const OrrCli *cli, GError **error)
-{
+static bool count_arguments(const OrrCli *cli, GError **error) {
     const OrrCommand *c = cli->command;
     guint n = cli->arguments->len;
     int help = index_of(c, "help");
@@ -104,8 +98,7 @@ static bool count_arguments(const OrrCli *cli, GError **error)
     return true;
 }
 
-OrrCli *orr_cli_parse(const OrrCommand *command, char **words, GError **error)
-{
+OrrCli *orr_cli_parse(const OrrCommand *command, char **words, GError **error) {
     g_autoptr(OrrCli) cli = g_new0(OrrCli, 1);
     cli->command = command;
     cli->arguments = g_ptr_array_new_with_free_func(g_free);
@@ -122,8 +115,7 @@ OrrCli *orr_cli_parse(const OrrCommand *command, char **words, GError **error)
     return count_arguments(cli, error) ? g_steal_pointer(&cli) : NULL;
 }
 
-void orr_cli_free(OrrCli *cli)
-{
+void orr_cli_free(OrrCli *cli) {
     if (!cli)
         return;
     for (guint i = 0; i < n_options(cli->command); i++)
@@ -133,42 +125,35 @@ void orr_cli_free(OrrCli *cli)
     g_free(cli);
 }
 
-static const GPtrArray *values_of(const OrrCli *cli, const char *option)
-{
+static const GPtrArray *values_of(const OrrCli *cli, const char *option) {
     int i = index_of(cli->command, option);
     g_assert(i >= 0);
     return cli->values[i];
 }
 
-bool orr_cli_has(const OrrCli *cli, const char *option)
-{
+bool orr_cli_has(const OrrCli *cli, const char *option) {
     return values_of(cli, option) != NULL;
 }
 
-guint orr_cli_n_values(const OrrCli *cli, const char *option)
-{
+guint orr_cli_n_values(const OrrCli *cli, const char *option) {
     const GPtrArray *values = values_of(cli, option);
     return values ? values->len : 0;
 }
 
-const char *orr_cli_nth_value(const OrrCli *cli, const char *option, guint i)
-{
+const char *orr_cli_nth_value(const OrrCli *cli, const char *option, guint i) {
     return values_of(cli, option)->pdata[i];
 }
 
-const char *orr_cli_value(const OrrCli *cli, const char *option)
-{
+const char *orr_cli_value(const OrrCli *cli, const char *option) {
     return orr_cli_has(cli, option) ? orr_cli_nth_value(cli, option, 0) : NULL;
 }
 
-const char *orr_cli_argument(const OrrCli *cli, guint i)
-{
+const char *orr_cli_argument(const OrrCli *cli, guint i) {
     return i < cli->arguments->len ? cli->arguments->pdata[i] : NULL;
 }
 
 bool orr_cli_int(const OrrCli *cli, const char *option, int64_t min, int64_t max, int64_t *value,
-                 GError **error)
-{
+                 GError **error) {
     const char *text = orr_cli_value(cli, option);
     if (!text)
         return true;
@@ -178,14 +163,14 @@ bool orr_cli_int(const OrrCli *cli, const char *option, int64_t min, int64_t max
     if (is_number)
         v = g_ascii_strtoll(text, &end, 10);
     if (!is_number || *end || v < min || v > max)
-        return orr_fail_usage(error, "orrery %s: --%s %s: a whole number from %" G_GINT64_FORMAT
-                              " to %" G_GINT64_FORMAT " would do", cli->command->name, option,
-                              text, min, max);
+        return orr_fail_usage(error,
+                              "orrery %s: --%s %s: a whole number from %" G_GINT64_FORMAT
+                              " to %" G_GINT64_FORMAT " would do",
+                              cli->command->name, option, text, min, max);
     *value = v;
     return true;
 }
 
-OrrOut *orr_cli_output(const OrrCli *cli, GError **error)
-{
+OrrOut *orr_cli_output(const OrrCli *cli, GError **error) {
     return orr_out_open(orr_cli_value(cli, "output"), error);
 }

@@ -8,19 +8,18 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static char *keep(OrrCliRun *run, char *text)
-{
+static char *keep(OrrCliRun *run, char *text) {
     g_ptr_array_add(run->texts, text);
     return text;
 }
 
 /* "GROUP.KEY=VALUE"; the value may hold anything, '=' too. */
-static bool add_override(OrrCliRun *run, const char *text, GError **error)
-{
+static bool add_override(OrrCliRun *run, const char *text, GError **error) {
     const char *equals = strchr(text, '=');
     const char *dot = strchr(text, '.');
     if (!equals || !dot || dot > equals || dot == text || dot + 1 == equals)
-        return orr_fail_usage(error, "--set %s: GROUP.KEY=VALUE would do, such as layout.tp=4", text);
+        return orr_fail_usage(error, "--set %s: GROUP.KEY=VALUE would do, such as layout.tp=4",
+                              text);
     OrrOverride o = {
         .group = keep(run, g_strstrip(g_strndup(text, (gsize)(dot - text)))),
         .key = keep(run, g_strstrip(g_strndup(dot + 1, (gsize)(equals - dot - 1)))),
@@ -31,8 +30,7 @@ static bool add_override(OrrCliRun *run, const char *text, GError **error)
 }
 
 /* Tells which inputs of a saved record differ from what is there now; cannot fail. */
-static void compare_inputs(const OrrJson *record, JsonObject *root)
-{
+static void compare_inputs(const OrrJson *record, JsonObject *root) {
     JsonArray *inputs;
     if (!orr_json_array(record, root, "inputs", &inputs, NULL))
         return;
@@ -57,8 +55,7 @@ static void compare_inputs(const OrrJson *record, JsonObject *root)
     }
 }
 
-static bool from_record(OrrCliRun *run, const char *path, GError **error)
-{
+static bool from_record(OrrCliRun *run, const char *path, GError **error) {
     g_autoptr(OrrJson) json = orr_json_load(path, ORR_JSON_STRICT, error);
     JsonObject *root = json ? orr_json_root_object(json, error) : NULL;
     const char *schema, *job;
@@ -67,7 +64,8 @@ static bool from_record(OrrCliRun *run, const char *path, GError **error)
     if (!root || !orr_json_string(json, root, "schema", &schema, error))
         return false;
     if (strcmp(schema, "orrery.step/1") != 0)
-        return orr_json_fail(json, root, "schema", error, "a record of schema orrery.step/1 would do");
+        return orr_json_fail(json, root, "schema", error,
+                             "a record of schema orrery.step/1 would do");
     if (!orr_json_string(json, root, "job", &job, error) ||
         !orr_json_int(json, root, "seed", INT64_MIN, INT64_MAX, &seed, error) ||
         !orr_json_array(json, root, "overrides", &overrides, error))
@@ -85,8 +83,7 @@ static bool from_record(OrrCliRun *run, const char *path, GError **error)
     return true;
 }
 
-static bool take_options(OrrCliRun *run, const OrrCli *cli, GError **error)
-{
+static bool take_options(OrrCliRun *run, const OrrCli *cli, GError **error) {
     for (guint i = 0; i < orr_cli_n_values(cli, "set"); i++)
         if (!add_override(run, orr_cli_nth_value(cli, "set", i), error))
             return false;
@@ -101,8 +98,7 @@ static bool take_options(OrrCliRun *run, const OrrCli *cli, GError **error)
     return true;
 }
 
-OrrCliRun *orr_cli_run_prepare(const OrrCli *cli, const char *ref, GError **error)
-{
+OrrCliRun *orr_cli_run_prepare(const OrrCli *cli, const char *ref, GError **error) {
     g_autoptr(OrrCliRun) run = g_new0(OrrCliRun, 1);
     run->overrides = g_array_new(FALSE, FALSE, sizeof(OrrOverride));
     run->texts = g_ptr_array_new_with_free_func(g_free);
@@ -122,8 +118,7 @@ OrrCliRun *orr_cli_run_prepare(const OrrCli *cli, const char *ref, GError **erro
     return run->run ? g_steal_pointer(&run) : NULL;
 }
 
-void orr_cli_run_free(OrrCliRun *run)
-{
+void orr_cli_run_free(OrrCliRun *run) {
     if (!run)
         return;
     if (run->run)
@@ -134,8 +129,7 @@ void orr_cli_run_free(OrrCliRun *run)
     g_free(run);
 }
 
-static void say_stats(const OrrCliRun *run, int64_t done_us)
-{
+static void say_stats(const OrrCliRun *run, int64_t done_us) {
     const OrrRecord *r = orr_step_record(run->run);
     int64_t prepare_ns = (run->prepared_us - run->begin_us) * 1000;
     int64_t execute_ns = MAX((done_us - run->prepared_us) * 1000, 1);
@@ -150,16 +144,19 @@ static void say_stats(const OrrCliRun *run, int64_t done_us)
     g_autofree char *ops_per_s = orr_units_count((double)r->simulation.operations * per_s);
     g_autofree char *events = orr_units_count((double)r->simulation.events);
     g_autofree char *events_per_s = orr_units_count((double)r->simulation.events * per_s);
-    fprintf(stderr, "orrery: loaded and lowered in %s; executed %u steps in %s (%s a step); peak "
-            "memory %s\n", prepare, steps, execute, one, memory);
-    fprintf(stderr, "orrery: a step is %s operations and %s events of %" G_GUINT64_FORMAT
-            " executed ranks (of %" G_GUINT64_FORMAT "): %s operations/s, %s events/s\n", ops, events,
-            r->simulation.representatives, r->simulation.ranks, ops_per_s, events_per_s);
+    fprintf(stderr,
+            "orrery: loaded and lowered in %s; executed %u steps in %s (%s a step); peak "
+            "memory %s\n",
+            prepare, steps, execute, one, memory);
+    fprintf(stderr,
+            "orrery: a step is %s operations and %s events of %" G_GUINT64_FORMAT
+            " executed ranks (of %" G_GUINT64_FORMAT "): %s operations/s, %s events/s\n",
+            ops, events, r->simulation.representatives, r->simulation.ranks, ops_per_s,
+            events_per_s);
 }
 
 bool orr_cli_run_execute(OrrCliRun *run, const OrrCli *cli, const OrrProbe *probe,
-                         const uint32_t *ranks, uint32_t n_ranks, GError **error)
-{
+                         const uint32_t *ranks, uint32_t n_ranks, GError **error) {
     if (!orr_step_execute(run->run, probe, ranks, n_ranks, error))
         return false;
     if (orr_cli_has(cli, "stats"))

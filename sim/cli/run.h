@@ -1,4 +1,5 @@
-/* What step, trace, plot and show program share: a RUN on the command line becomes a prepared step. */
+/* What step, trace, plot and show program share: a RUN on the command line becomes a prepared step.
+ */
 #ifndef ORR_CLI_RUN_H
 #define ORR_CLI_RUN_H
 
@@ -8,21 +9,21 @@
 /* The options that orr_cli_run_prepare understands; put them into the command's table. */
 #define ORR_RUN_OPTIONS                                                                            \
     ORR_OPTION_SET, ORR_OPTION_SEED, ORR_OPTION_CALIBRATION, ORR_OPTION_UNFOLD,                    \
-    ORR_OPTION_SELF_CHECK, ORR_OPTION_STATS
+        ORR_OPTION_SELF_CHECK, ORR_OPTION_STATS
 
 typedef struct {
     OrrStepRequest request;
     OrrStepRun *run;
-    char *job;              /* name or path of the job */
-    GArray *overrides;      /* OrrOverride; their texts are in `texts` */
+    char *job;         /* name or path of the job */
+    GArray *overrides; /* OrrOverride; their texts are in `texts` */
     GPtrArray *texts;
     int64_t begin_us, prepared_us;
 } OrrCliRun;
 
 /**
- * orr_cli_run_prepare: @ref is a job's name or path, or a saved record (a file that ends in .json or
- * .json.gz), whose job, overrides and seed are taken; files that changed since are told on stderr.
- * The options of ORR_RUN_OPTIONS apply. NULL with @error.
+ * orr_cli_run_prepare: @ref is a job's name or path, or a saved record (a file that ends in .json
+ * or .json.gz), whose job, overrides and seed are taken; files that changed since are told on
+ * stderr. The options of ORR_RUN_OPTIONS apply. NULL with @error.
  */
 OrrCliRun *orr_cli_run_prepare(const OrrCli *cli, const char *ref, GError **error);
 void orr_cli_run_free(OrrCliRun *run);

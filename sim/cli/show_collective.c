@@ -21,8 +21,7 @@ typedef struct {
     uint32_t n_rows;
 } Question;
 
-static bool read_kind(const char *name, OrrCollective *kind, GError **error)
-{
+static bool read_kind(const char *name, OrrCollective *kind, GError **error) {
     for (int c = 0; c < ORR_N_COLLECTIVES; c++)
         if (strcmp(orr_collective_names[c], name) == 0) {
             *kind = (OrrCollective)c;
@@ -32,8 +31,7 @@ static bool read_kind(const char *name, OrrCollective *kind, GError **error)
     return orr_fail_usage(error, "orrery show collective: unknown collective '%s'; %s", name, hint);
 }
 
-static bool read_bytes(const char *text, int64_t *bytes, GError **error)
-{
+static bool read_bytes(const char *text, int64_t *bytes, GError **error) {
     double value;
     GError *inner = NULL;
     if (!orr_units_parse(text, ORR_DIM_BYTES, &value, &inner)) {
@@ -42,13 +40,13 @@ static bool read_bytes(const char *text, int64_t *bytes, GError **error)
         return false;
     }
     if (!(value >= 1 && value <= 0x1p50))
-        return orr_fail_usage(error, "orrery show collective: size '%s': 1 B to 1 PiB would do", text);
+        return orr_fail_usage(error, "orrery show collective: size '%s': 1 B to 1 PiB would do",
+                              text);
     *bytes = (int64_t)value;
     return true;
 }
 
-static bool read_sizes(const char *text, Question *q, GError **error)
-{
+static bool read_sizes(const char *text, Question *q, GError **error) {
     g_auto(GStrv) ends = g_strsplit(text, "..", 2);
     if (!read_bytes(ends[0], &q->min_bytes, error))
         return false;
@@ -56,25 +54,28 @@ static bool read_sizes(const char *text, Question *q, GError **error)
     if (ends[1] && !read_bytes(ends[1], &q->max_bytes, error))
         return false;
     return q->max_bytes >= q->min_bytes ||
-           orr_fail_usage(error, "orrery show collective: sizes '%s': the second must not be the "
-                          "smaller", text);
+           orr_fail_usage(error,
+                          "orrery show collective: sizes '%s': the second must not be the "
+                          "smaller",
+                          text);
 }
 
-static bool read_dtype(const char *name, OrrDtype *dtype, GError **error)
-{
+static bool read_dtype(const char *name, OrrDtype *dtype, GError **error) {
     *dtype = ORR_FP32; /* nccl-tests' default */
     for (int d = 0; name && d < ORR_N_DTYPES; d++)
         if (strcmp(orr_dtype_names[d], name) == 0) {
             *dtype = (OrrDtype)d;
             return true;
         }
-    return !name || orr_fail_usage(error, "orrery show collective: --dtype %s: fp32, bf16, fp16 or "
-                                   "fp8 would do", name);
+    return !name || orr_fail_usage(error,
+                                   "orrery show collective: --dtype %s: fp32, bf16, fp16 or "
+                                   "fp8 would do",
+                                   name);
 }
 
 /* NAME=VALUE words behind the size. */
-static bool read_environment(const OrrCli *cli, GPtrArray *names, GPtrArray *values, GError **error)
-{
+static bool read_environment(const OrrCli *cli, GPtrArray *names, GPtrArray *values,
+                             GError **error) {
     const char *word;
     for (guint i = 3; (word = orr_cli_argument(cli, i)); i++) {
         const char *equals = strchr(word, '=');
@@ -91,14 +92,14 @@ static bool read_environment(const OrrCli *cli, GPtrArray *names, GPtrArray *val
 
 /* The cluster; a second time over its management network if NCCL would fall back to sockets. */
 static OrrCluster *load_cluster(const Question *q, const GPtrArray *names, const GPtrArray *values,
-                                OrrNcclEnv *env, OrrOut *out, GError **error)
-{
+                                OrrNcclEnv *env, OrrOut *out, GError **error) {
     g_autofree char *sized = q->n_gpus > 0 && !strpbrk(q->cluster_ref, ": ")
-        ? g_strdup_printf("%s:%u", q->cluster_ref, q->n_gpus) : g_strdup(q->cluster_ref);
+                                 ? g_strdup_printf("%s:%u", q->cluster_ref, q->n_gpus)
+                                 : g_strdup(q->cluster_ref);
     g_autoptr(OrrCluster) c = orr_topology_cluster(sized, NULL, error);
-    if (!c || !orr_nccl_env_parse((const char *const *)names->pdata,
-                                  (const char *const *)values->pdata,
-                                  orr_cluster_spec(c)->node, env, error))
+    if (!c ||
+        !orr_nccl_env_parse((const char *const *)names->pdata, (const char *const *)values->pdata,
+                            orr_cluster_spec(c)->node, env, error))
         return NULL;
     if (env->warning)
         orr_out_printf(out, "# %s\n", env->warning);
@@ -109,8 +110,7 @@ static OrrCluster *load_cluster(const Question *q, const GPtrArray *names, const
     return orr_topology_cluster(sized, &options, error);
 }
 
-static void text_row(const OrrCollRow *r, double dtype_bytes, OrrOut *out)
-{
+static void text_row(const OrrCollRow *r, double dtype_bytes, OrrOut *out) {
     char time[40], algbw[40], busbw[40];
     g_ascii_formatd(time, sizeof time, "%.2f", (double)r->time_ns * 1e-3);
     g_ascii_formatd(algbw, sizeof algbw, "%.2f", r->algbw_bytes_per_s * 1e-9);
@@ -120,24 +120,23 @@ static void text_row(const OrrCollRow *r, double dtype_bytes, OrrOut *out)
                    orr_proto_name(r->proto), r->n_channels);
 }
 
-static void write_text(const Question *q, OrrOut *out)
-{
+static void write_text(const Question *q, OrrOut *out) {
     orr_out_printf(out, "# %s of %s over %u GPUs of %s, alone on the machine\n",
                    orr_collective_name(q->kind), orr_dtype_name(q->dtype), q->n_gpus,
                    q->cluster_ref);
-    orr_out_printf(out, "#%12s %13s %12s %9s %9s  %-14s %-7s %s\n", "size", "count", "time", "algbw",
-                   "busbw", "algorithm", "proto", "channels");
+    orr_out_printf(out, "#%12s %13s %12s %9s %9s  %-14s %-7s %s\n", "size", "count", "time",
+                   "algbw", "busbw", "algorithm", "proto", "channels");
     orr_out_printf(out, "#%12s %13s %12s %9s %9s\n", "(B)", "(elements)", "(us)", "(GB/s)",
                    "(GB/s)");
     for (uint32_t i = 0; i < q->n_rows; i++)
         text_row(&q->rows[i], orr_dtype_bytes(q->dtype), out);
 }
 
-static void write_csv(const Question *q, OrrOut *out)
-{
+static void write_csv(const Question *q, OrrOut *out) {
     OrrCsvWriter w = {.out = out};
-    static const char *const header[] = {"collective", "dtype", "n_ranks", "size_bytes", "time_ns",
-        "algbw_bytes_per_s", "busbw_bytes_per_s", "algorithm", "protocol", "n_channels", NULL};
+    static const char *const header[] = {
+        "collective",        "dtype",     "n_ranks",  "size_bytes", "time_ns", "algbw_bytes_per_s",
+        "busbw_bytes_per_s", "algorithm", "protocol", "n_channels", NULL};
     orr_csv_put_row(&w, header);
     for (uint32_t i = 0; i < q->n_rows; i++) {
         const OrrCollRow *r = &q->rows[i];
@@ -155,8 +154,7 @@ static void write_csv(const Question *q, OrrOut *out)
     }
 }
 
-static void write_json(const Question *q, OrrOut *out)
-{
+static void write_json(const Question *q, OrrOut *out) {
     OrrJsonWriter w = {.out = out, .is_pretty = true};
     orr_json_begin_object(&w, NULL);
     orr_json_put_string(&w, "schema", "orrery.collective/1");
@@ -182,16 +180,16 @@ static void write_json(const Question *q, OrrOut *out)
     orr_out_puts(out, "\n");
 }
 
-static bool read_question(const OrrCli *cli, Question *q, GError **error)
-{
+static bool read_question(const OrrCli *cli, Question *q, GError **error) {
     int64_t n_gpus = 0;
     if (!orr_cli_argument(cli, 2))
-        return orr_fail_usage(error, "orrery show collective: a size is missing; usage: orrery show "
+        return orr_fail_usage(error,
+                              "orrery show collective: a size is missing; usage: orrery show "
                               "collective KIND SIZE[..SIZE] --cluster C");
     q->cluster_ref = orr_cli_value(cli, "cluster");
     if (!q->cluster_ref)
         return orr_fail_usage(error, "orrery show collective: --cluster is missing; orrery list "
-                              "clusters names them");
+                                     "clusters names them");
     if (!read_kind(orr_cli_argument(cli, 1), &q->kind, error) ||
         !read_sizes(orr_cli_argument(cli, 2), q, error) ||
         !read_dtype(orr_cli_value(cli, "dtype"), &q->dtype, error) ||
@@ -201,8 +199,7 @@ static bool read_question(const OrrCli *cli, Question *q, GError **error)
     return true;
 }
 
-bool orr_cli_show_collective(const OrrCli *cli, OrrOut *out, GError **error)
-{
+bool orr_cli_show_collective(const OrrCli *cli, OrrOut *out, GError **error) {
     Question q = {0};
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GPtrArray) values = g_ptr_array_new_with_free_func(g_free);

@@ -7,8 +7,7 @@
 
 #include <stdarg.h>
 
-void orr_cli_line(OrrOut *out, const char *name, const char *format, ...)
-{
+void orr_cli_line(OrrOut *out, const char *name, const char *format, ...) {
     va_list args;
     va_start(args, format);
     g_autofree char *value = g_strdup_vprintf(format, args);
@@ -16,14 +15,12 @@ void orr_cli_line(OrrOut *out, const char *name, const char *format, ...)
     orr_out_printf(out, "  %-22s %s\n", name, value);
 }
 
-static void number(OrrOut *out, const char *name, double value, OrrDim dim)
-{
+static void number(OrrOut *out, const char *name, double value, OrrDim dim) {
     g_autofree char *text = orr_units_format(value, dim);
     orr_cli_line(out, name, "%s", text);
 }
 
-static void gpu_peaks(const OrrGpu *g, OrrOut *out)
-{
+static void gpu_peaks(const OrrGpu *g, OrrOut *out) {
     for (int d = 0; d < ORR_N_DTYPES; d++) {
         if (g->peak_flops_per_s[d] <= 0)
             continue;
@@ -34,8 +31,7 @@ static void gpu_peaks(const OrrGpu *g, OrrOut *out)
     }
 }
 
-bool orr_cli_show_gpu(const OrrCli *cli, OrrOut *out, GError **error)
-{
+bool orr_cli_show_gpu(const OrrCli *cli, OrrOut *out, GError **error) {
     OrrGpu *g = orr_topology_gpu(orr_cli_argument(cli, 1), NULL, error);
     if (!g)
         return false;
@@ -61,8 +57,7 @@ bool orr_cli_show_gpu(const OrrCli *cli, OrrOut *out, GError **error)
     return true;
 }
 
-bool orr_cli_show_node(const OrrCli *cli, OrrOut *out, GError **error)
-{
+bool orr_cli_show_node(const OrrCli *cli, OrrOut *out, GError **error) {
     OrrNode *n = orr_topology_node(orr_cli_argument(cli, 1), NULL, error);
     if (!n)
         return false;
@@ -83,8 +78,7 @@ bool orr_cli_show_node(const OrrCli *cli, OrrOut *out, GError **error)
     return true;
 }
 
-bool orr_cli_show_cluster(const OrrCli *cli, OrrOut *out, GError **error)
-{
+bool orr_cli_show_cluster(const OrrCli *cli, OrrOut *out, GError **error) {
     g_autoptr(OrrCluster) c = orr_topology_cluster(orr_cli_argument(cli, 1), NULL, error);
     if (!c)
         return false;

@@ -4,8 +4,7 @@
 #include "sim/base/units.h"
 #include "sim/cli/run.h"
 
-static void role_line(const OrrProgram *p, const OrrRole *role, OrrOut *out)
-{
+static void role_line(const OrrProgram *p, const OrrRole *role, OrrOut *out) {
     uint64_t ops[ORR_N_OP_KINDS] = {0};
     double flops = 0;
     for (uint32_t c = 0; c < role->n_calls; c++) {
@@ -17,22 +16,27 @@ static void role_line(const OrrProgram *p, const OrrRole *role, OrrOut *out)
         }
     }
     g_autofree char *work = orr_units_format(flops, ORR_DIM_FLOPS);
-    orr_out_printf(out, "  %5u  %-24s %8u %10" G_GUINT64_FORMAT " %11" G_GUINT64_FORMAT " %8"
-                   G_GUINT64_FORMAT "  %s\n", role->stage, role->label, role->n_calls,
-                   ops[ORR_OP_KERNEL], ops[ORR_OP_COLL], ops[ORR_OP_P2P], work);
+    orr_out_printf(out,
+                   "  %5u  %-24s %8u %10" G_GUINT64_FORMAT " %11" G_GUINT64_FORMAT
+                   " %8" G_GUINT64_FORMAT "  %s\n",
+                   role->stage, role->label, role->n_calls, ops[ORR_OP_KERNEL], ops[ORR_OP_COLL],
+                   ops[ORR_OP_P2P], work);
 }
 
-bool orr_cli_show_program(const OrrCli *cli, OrrOut *out, GError **error)
-{
+bool orr_cli_show_program(const OrrCli *cli, OrrOut *out, GError **error) {
     g_autoptr(OrrCliRun) run = orr_cli_run_prepare(cli, orr_cli_argument(cli, 1), error);
     if (!run)
         return false;
     const OrrProgram *p = orr_step_program(run->run);
-    orr_out_printf(out, "Program of %s: what a rank of each role does in a step (in full: orrery step "
-                   "%s --dump-program FILE)\n", run->job, run->job);
-    orr_out_printf(out, "%u roles, %u calls of %u segments, %u operations; %u kernels, %u collectives, "
-                   "%u point-to-point kernels described\n\n", p->n_roles, p->n_calls, p->n_segments,
-                   p->n_ops, p->n_kernels, p->n_colls, p->n_p2ps);
+    orr_out_printf(out,
+                   "Program of %s: what a rank of each role does in a step (in full: orrery step "
+                   "%s --dump-program FILE)\n",
+                   run->job, run->job);
+    orr_out_printf(out,
+                   "%u roles, %u calls of %u segments, %u operations; %u kernels, %u collectives, "
+                   "%u point-to-point kernels described\n\n",
+                   p->n_roles, p->n_calls, p->n_segments, p->n_ops, p->n_kernels, p->n_colls,
+                   p->n_p2ps);
     orr_out_printf(out, "  %5s  %-24s %8s %10s %11s %8s  %s\n", "stage", "role", "calls", "kernels",
                    "collectives", "sends", "work");
     for (uint32_t r = 0; r < p->n_roles; r++)

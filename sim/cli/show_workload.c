@@ -9,21 +9,18 @@
 
 #define FILE_LIMIT_BYTES (1 << 20) /* ours: these files are a few kilobytes */
 
-static void fixed(OrrOut *out, int width, int decimals, double value)
-{
+static void fixed(OrrOut *out, int width, int decimals, double value) {
     char text[G_ASCII_DTOSTR_BUF_SIZE], format[8];
     g_snprintf(format, sizeof format, "%%.%df", decimals);
     orr_out_printf(out, " %*s", width, g_ascii_formatd(text, sizeof text, format, value));
 }
 
-static void count(OrrOut *out, const char *name, double value, const char *of)
-{
+static void count(OrrOut *out, const char *name, double value, const char *of) {
     g_autofree char *text = orr_units_count(value);
     orr_cli_line(out, name, "%s%s", text, of);
 }
 
-static void shape(const OrrModel *m, OrrOut *out)
-{
+static void shape(const OrrModel *m, OrrOut *out) {
     OrrParams p;
     orr_params_count(m, &p);
     orr_out_printf(out, "%s\n", m->name);
@@ -42,13 +39,14 @@ static void shape(const OrrModel *m, OrrOut *out)
 
 /* FLOPs a token by each formula and, for a measured rate, the MFU that each makes of it. */
 static bool formulas(const OrrModel *m, int64_t sequence, double tokens_per_s, const OrrGpu *gpu,
-                     OrrDtype dtype, OrrOut *out, GError **error)
-{
-    OrrBatch batch = {.global_sequences = 1, .micro_sequences = 1,
-                      .sequence_tokens = (uint32_t)sequence};
+                     OrrDtype dtype, OrrOut *out, GError **error) {
+    OrrBatch batch = {
+        .global_sequences = 1, .micro_sequences = 1, .sequence_tokens = (uint32_t)sequence};
     double peak = gpu ? gpu->peak_flops_per_s[dtype] : 0;
-    orr_out_printf(out, "\nFLOPs a token, forward and backward, at a sequence of %" G_GINT64_FORMAT
-                   " tokens\n  %-16s %14s", sequence, "formula", "GFLOP/token");
+    orr_out_printf(out,
+                   "\nFLOPs a token, forward and backward, at a sequence of %" G_GINT64_FORMAT
+                   " tokens\n  %-16s %14s",
+                   sequence, "formula", "GFLOP/token");
     if (tokens_per_s > 0)
         orr_out_printf(out, " %14s %8s", "TFLOP/s", "MFU");
     orr_out_puts(out, "\n");
@@ -69,16 +67,16 @@ static bool formulas(const OrrModel *m, int64_t sequence, double tokens_per_s, c
     }
     if (tokens_per_s > 0) {
         g_autofree char *peak_text = orr_units_format(peak, ORR_DIM_FLOPS_RATE);
-        orr_out_printf(out, "MFU is of the dense %s peak of the %s, %s; the figure with sparsity in "
+        orr_out_printf(out,
+                       "MFU is of the dense %s peak of the %s, %s; the figure with sparsity in "
                        "data sheets\nis twice that and would halve it. sc21 counts a recomputed "
-                       "forward, which its MFU leaves out.\n", orr_dtype_name(dtype), gpu->name,
-                       peak_text);
+                       "forward, which its MFU leaves out.\n",
+                       orr_dtype_name(dtype), gpu->name, peak_text);
     }
     return true;
 }
 
-static bool dtype_of(const OrrCli *cli, OrrDtype *dtype, GError **error)
-{
+static bool dtype_of(const OrrCli *cli, OrrDtype *dtype, GError **error) {
     const char *name = orr_cli_value(cli, "dtype");
     *dtype = ORR_BF16;
     for (int d = 0; name && d < ORR_N_DTYPES; d++)
@@ -86,24 +84,26 @@ static bool dtype_of(const OrrCli *cli, OrrDtype *dtype, GError **error)
             *dtype = (OrrDtype)d;
             return true;
         }
-    return !name || orr_fail_usage(error, "orrery show: --dtype %s: fp32, tf32, bf16, fp16, fp8, fp4 "
-                                   "or int8 would do", name);
+    return !name || orr_fail_usage(error,
+                                   "orrery show: --dtype %s: fp32, tf32, bf16, fp16, fp8, fp4 "
+                                   "or int8 would do",
+                                   name);
 }
 
-static bool rate_of(const OrrCli *cli, double *tokens_per_s, GError **error)
-{
+static bool rate_of(const OrrCli *cli, double *tokens_per_s, GError **error) {
     const char *text = orr_cli_value(cli, "tokens-per-s");
     *tokens_per_s = 0;
     if (!text)
         return true;
     if (orr_units_parse(text, ORR_DIM_NONE, tokens_per_s, NULL) && *tokens_per_s > 0)
         return true;
-    return orr_fail_usage(error, "orrery show model: --tokens-per-s %s: a number above 0, per GPU, "
-                          "would do", text);
+    return orr_fail_usage(error,
+                          "orrery show model: --tokens-per-s %s: a number above 0, per GPU, "
+                          "would do",
+                          text);
 }
 
-bool orr_cli_show_model(const OrrCli *cli, OrrOut *out, GError **error)
-{
+bool orr_cli_show_model(const OrrCli *cli, OrrOut *out, GError **error) {
     int64_t sequence = 0;
     double tokens_per_s;
     OrrDtype dtype;
@@ -115,7 +115,8 @@ bool orr_cli_show_model(const OrrCli *cli, OrrOut *out, GError **error)
         return false;
     const char *gpu_name = orr_cli_value(cli, "gpu");
     if (tokens_per_s > 0 && !gpu_name)
-        return orr_fail_usage(error, "orrery show model: --tokens-per-s needs --gpu NAME, whose peak "
+        return orr_fail_usage(error,
+                              "orrery show model: --tokens-per-s needs --gpu NAME, whose peak "
                               "is the denominator");
     OrrGpu *gpu = gpu_name ? orr_topology_gpu(gpu_name, NULL, error) : NULL;
     if (gpu_name && !gpu)
@@ -135,8 +136,7 @@ bool orr_cli_show_model(const OrrCli *cli, OrrOut *out, GError **error)
 
 /* The file as it is, then the defaults that its reader would use. */
 static bool file_and_defaults(const char *folder, const char *ref, const OrrSources *sources,
-                              OrrOut *out, GError **error)
-{
+                              OrrOut *out, GError **error) {
     g_autofree char *path = orr_data_find(folder, ref, ".ini", error);
     if (!path)
         return false;
@@ -153,16 +153,14 @@ static bool file_and_defaults(const char *folder, const char *ref, const OrrSour
     return true;
 }
 
-bool orr_cli_show_framework(const OrrCli *cli, OrrOut *out, GError **error)
-{
+bool orr_cli_show_framework(const OrrCli *cli, OrrOut *out, GError **error) {
     const char *ref = orr_cli_argument(cli, 1);
     g_autoptr(OrrSources) sources = orr_sources_new();
     g_autoptr(OrrFramework) f = orr_workload_framework(ref, NULL, 0, sources, error);
     return f && file_and_defaults("workloads/frameworks", ref, sources, out, error);
 }
 
-bool orr_cli_show_job(const OrrCli *cli, OrrOut *out, GError **error)
-{
+bool orr_cli_show_job(const OrrCli *cli, OrrOut *out, GError **error) {
     const char *ref = orr_cli_argument(cli, 1);
     g_autoptr(OrrSources) sources = orr_sources_new();
     g_autoptr(OrrJob) job = orr_workload_job(ref, NULL, 0, sources, error);

@@ -3,8 +3,7 @@
 
 #include "sim/model/groups.h"
 
-static char *rank_name(void *data, uint32_t rank)
-{
+static char *rank_name(void *data, uint32_t rank) {
     const OrrLayout *l = orr_step_layout(((const OrrCliRun *)data)->run);
     OrrCoords c = orr_layout_coords(l, rank);
     g_autoptr(GString) name = g_string_new(NULL);
@@ -18,23 +17,19 @@ static char *rank_name(void *data, uint32_t rank)
     return g_strdup(name->str);
 }
 
-static uint32_t group(void *data, OrrGroup kind, uint32_t index, const uint32_t **members)
-{
+static uint32_t group(void *data, OrrGroup kind, uint32_t index, const uint32_t **members) {
     return orr_step_group(((const OrrCliRun *)data)->run, kind, index, members);
 }
 
-static uint32_t peer(void *data, uint32_t rank, OrrGroup kind, uint32_t position)
-{
+static uint32_t peer(void *data, uint32_t rank, OrrGroup kind, uint32_t position) {
     return orr_step_peer(((const OrrCliRun *)data)->run, rank, kind, position);
 }
 
-static void plan(void *data, const OrrSpan *span, OrrAlgo *algo, OrrProto *proto)
-{
+static void plan(void *data, const OrrSpan *span, OrrAlgo *algo, OrrProto *proto) {
     orr_step_plan(((const OrrCliRun *)data)->run, span->rank, span->what, algo, proto);
 }
 
-OrrTraceContext orr_cli_trace_context(const OrrCliRun *run)
-{
+OrrTraceContext orr_cli_trace_context(const OrrCliRun *run) {
     const OrrNode *node = orr_step_node(run->run);
     return (OrrTraceContext){
         .program = orr_step_program(run->run),

@@ -1,6 +1,7 @@
 /* The record as CSV, tidy: a value a row, in columns section, item, key, value, unit. `item` tells
- * rows of one section apart (a formula, a stage, an owner), "" where there is only one; `unit` is ""
- * for texts and counts. The first row behind the header is the schema. Keys are those of the JSON. */
+ * rows of one section apart (a formula, a stage, an owner), "" where there is only one; `unit` is
+ * "" for texts and counts. The first row behind the header is the schema. Keys are those of the
+ * JSON. */
 #include "sim/report/report_priv.h"
 
 #include "sim/io/csv.h"
@@ -12,14 +13,12 @@ typedef struct {
     const char *section, *item;
 } Csv;
 
-static void put_text(Csv *c, const char *key, const char *value, const char *unit)
-{
+static void put_text(Csv *c, const char *key, const char *value, const char *unit) {
     const char *const row[] = {c->section, c->item, key, value, unit, NULL};
     orr_csv_put_row(&c->w, row);
 }
 
-static void put_int(Csv *c, const char *key, int64_t value, const char *unit)
-{
+static void put_int(Csv *c, const char *key, int64_t value, const char *unit) {
     orr_csv_put(&c->w, c->section);
     orr_csv_put(&c->w, c->item);
     orr_csv_put(&c->w, key);
@@ -28,8 +27,7 @@ static void put_int(Csv *c, const char *key, int64_t value, const char *unit)
     orr_csv_end_row(&c->w);
 }
 
-static void put_double(Csv *c, const char *key, double value, const char *unit)
-{
+static void put_double(Csv *c, const char *key, double value, const char *unit) {
     orr_csv_put(&c->w, c->section);
     orr_csv_put(&c->w, c->item);
     orr_csv_put(&c->w, key);
@@ -38,8 +36,7 @@ static void put_double(Csv *c, const char *key, double value, const char *unit)
     orr_csv_end_row(&c->w);
 }
 
-static void put_names(const OrrRecord *r, Csv *c)
-{
+static void put_names(const OrrRecord *r, Csv *c) {
     c->section = "run", c->item = "";
     put_text(c, "schema", "orrery.step/1", "");
     put_text(c, "version", r->version, "");
@@ -61,8 +58,7 @@ static void put_names(const OrrRecord *r, Csv *c)
     }
 }
 
-static void put_layout(const OrrRecord *r, Csv *c)
-{
+static void put_layout(const OrrRecord *r, Csv *c) {
     const OrrRecordLayout *l = &r->layout;
     c->section = "layout", c->item = "";
     put_int(c, "world_size", r->world_size, "");
@@ -84,8 +80,7 @@ static void put_layout(const OrrRecord *r, Csv *c)
     put_int(c, "active", (int64_t)r->parameters_active, "");
 }
 
-static void put_rates(const OrrRecord *r, Csv *c)
-{
+static void put_rates(const OrrRecord *r, Csv *c) {
     c->section = "step", c->item = "";
     put_int(c, "step_time_ns", r->step_time_ns, "ns");
     put_int(c, "first_step_ns", r->first_step_ns, "ns");
@@ -109,8 +104,7 @@ static void put_rates(const OrrRecord *r, Csv *c)
     }
 }
 
-static void put_communication(const OrrRecord *r, Csv *c)
-{
+static void put_communication(const OrrRecord *r, Csv *c) {
     c->section = "communication";
     for (uint32_t i = 0; i < r->n_comms; i++) {
         const OrrRecordComm *m = &r->comms[i];
@@ -138,8 +132,7 @@ static void put_communication(const OrrRecord *r, Csv *c)
     }
 }
 
-static void put_stages(const OrrRecord *r, Csv *c)
-{
+static void put_stages(const OrrRecord *r, Csv *c) {
     c->section = "memory", c->item = "";
     put_int(c, "capacity_bytes", r->capacity_bytes, "bytes");
     put_text(c, "verdict", orr_verdict_name(r->verdict), "");
@@ -162,8 +155,7 @@ static void put_stages(const OrrRecord *r, Csv *c)
     }
 }
 
-static void put_accounts(const OrrRecord *r, Csv *c)
-{
+static void put_accounts(const OrrRecord *r, Csv *c) {
     c->section = "time_account", c->item = "";
     for (int o = 0; o < ORR_N_OWNERS; o++)
         if (r->time_account_ns[o] != 0)
@@ -174,8 +166,7 @@ static void put_accounts(const OrrRecord *r, Csv *c)
             put_int(c, orr_path_owner_name(o), r->critical_path_ns[o], "ns");
 }
 
-static void put_notes(const OrrRecord *r, Csv *c)
-{
+static void put_notes(const OrrRecord *r, Csv *c) {
     c->section = "warnings";
     for (uint32_t i = 0; i < r->n_warnings; i++) {
         c->item = r->warnings[i].code;
@@ -201,8 +192,7 @@ static void put_notes(const OrrRecord *r, Csv *c)
     put_int(c, "events", (int64_t)r->simulation.events, "");
 }
 
-static void write_csv(const OrrRecord *r, OrrOut *out)
-{
+static void write_csv(const OrrRecord *r, OrrOut *out) {
     Csv c = {.w = {.out = out}};
     static const char *const header[] = {"section", "item", "key", "value", "unit", NULL};
     orr_csv_put_row(&c.w, header);

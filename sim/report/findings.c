@@ -9,8 +9,7 @@ static const OrrRule *const tables[] = {
     orr_findings__work,
 };
 
-const OrrFindingKind *orr_finding_kind(uint32_t i)
-{
+const OrrFindingKind *orr_finding_kind(uint32_t i) {
     for (guint t = 0; t < G_N_ELEMENTS(tables); t++)
         for (const OrrRule *rule = tables[t]; rule->apply; rule++)
             if (i-- == 0)
@@ -18,8 +17,7 @@ const OrrFindingKind *orr_finding_kind(uint32_t i)
     return NULL;
 }
 
-void orr_findings_add(OrrRecord *record, const OrrFindingContext *context)
-{
+void orr_findings_add(OrrRecord *record, const OrrFindingContext *context) {
     g_autoptr(GString) evidence = g_string_new(NULL);
     g_autoptr(GString) advice = g_string_new(NULL);
     for (guint t = 0; t < G_N_ELEMENTS(tables); t++)

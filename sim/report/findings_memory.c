@@ -3,8 +3,7 @@
 
 #include "sim/report/report_priv.h"
 
-static const OrrRecordStage *fullest(const OrrRecord *r)
-{
+static const OrrRecordStage *fullest(const OrrRecord *r) {
     const OrrRecordStage *worst = &r->stages[0];
     for (uint32_t s = 1; s < r->n_stages; s++)
         if (r->stages[s].peak_bytes > worst->peak_bytes)
@@ -12,8 +11,7 @@ static const OrrRecordStage *fullest(const OrrRecord *r)
     return worst;
 }
 
-static OrrMemKind largest_kind(const OrrRecordStage *s)
-{
+static OrrMemKind largest_kind(const OrrRecordStage *s) {
     int best = 0;
     for (int m = 1; m < ORR_N_MEM_KINDS; m++)
         if (s->mem_bytes[m] > s->mem_bytes[best])
@@ -21,8 +19,8 @@ static OrrMemKind largest_kind(const OrrRecordStage *s)
     return (OrrMemKind)best;
 }
 
-/* Advice by what takes most. Sources: activation recomputation and sequence parallelism, Korthikanti
- * et al. 2022; ZeRO, Rajbhandari et al. 2020. */
+/* Advice by what takes most. Sources: activation recomputation and sequence parallelism,
+ * Korthikanti et al. 2022; ZeRO, Rajbhandari et al. 2020. */
 static const char *const relief[ORR_N_MEM_KINDS] = {
     [ORR_MEM_WEIGHTS] = "Weights take most: more TP or PP, or ZeRO stage 3.",
     [ORR_MEM_GRADIENTS] = "Gradients take most: shard them (ZeRO stage 2), or more TP or PP.",
@@ -39,8 +37,7 @@ static const char *const relief[ORR_N_MEM_KINDS] = {
 };
 
 /* What of the usual means is not used yet. */
-static void activation_advice(const OrrRecord *r, GString *advice)
-{
+static void activation_advice(const OrrRecord *r, GString *advice) {
     const OrrRecordLayout *l = &r->layout;
     if (l->tp > 1 && !l->sequence_parallel)
         g_string_append(advice, " sequence parallelism,");
@@ -53,24 +50,24 @@ static void activation_advice(const OrrRecord *r, GString *advice)
     g_string_append(advice, " more TP or CP.");
 }
 
-static void name_worst(OrrRuleCase *k, const char *room_word, double room_bytes)
-{
+static void name_worst(OrrRuleCase *k, const char *room_word, double room_bytes) {
     const OrrRecordStage *s = fullest(k->r);
     OrrMemKind kind = largest_kind(s);
     OrrFixed peak = orr_report__gib((double)s->peak_bytes), room = orr_report__gib(room_bytes);
     OrrFixed capacity = orr_report__gib((double)k->r->capacity_bytes);
     OrrFixed part = orr_report__gib((double)s->mem_bytes[kind]);
-    g_string_append_printf(k->evidence, "stage %u (%u layers%s%s) peaks at %s of %s, %s %s; %s of it "
-        "are %s.", s->stage, s->layers, s->has_embedding ? ", embedding" : "",
-        s->has_head ? ", head" : "", peak.text, capacity.text, room.text, room_word, part.text,
-        orr_mem_kind_name(kind));
+    g_string_append_printf(k->evidence,
+                           "stage %u (%u layers%s%s) peaks at %s of %s, %s %s; %s of it "
+                           "are %s.",
+                           s->stage, s->layers, s->has_embedding ? ", embedding" : "",
+                           s->has_head ? ", head" : "", peak.text, capacity.text, room.text,
+                           room_word, part.text, orr_mem_kind_name(kind));
     g_string_append(k->advice, relief[kind]);
     if (kind == ORR_MEM_ACTIVATIONS)
         activation_advice(k->r, k->advice);
 }
 
-static void does_not_fit(OrrRuleCase *k)
-{
+static void does_not_fit(OrrRuleCase *k) {
     if (k->r->verdict != ORR_DOES_NOT_FIT)
         return;
     uint32_t n = 0;
@@ -82,17 +79,17 @@ static void does_not_fit(OrrRuleCase *k)
     name_worst(k, "too much", (double)(fullest(k->r)->peak_bytes - k->r->capacity_bytes));
 }
 
-static void tight(OrrRuleCase *k)
-{
+static void tight(OrrRuleCase *k) {
     if (k->r->verdict == ORR_TIGHT)
-        name_worst(k, "free",
-                   (double)(k->r->capacity_bytes - fullest(k->r)->peak_bytes));
+        name_worst(k, "free", (double)(k->r->capacity_bytes - fullest(k->r)->peak_bytes));
 }
 
 const OrrRule orr_findings__memory[] = {
     {{"stage_does_not_fit", "The peak of a stage is above what its GPU has.",
-      "DESIGN.md, section 4, Memory"}, does_not_fit},
+      "DESIGN.md, section 4, Memory"},
+     does_not_fit},
     {{"memory_tight", "Under 5 % of the memory is free at the peak.",
-      "DESIGN.md, section 4, Memory"}, tight},
+      "DESIGN.md, section 4, Memory"},
+     tight},
     {{NULL, NULL, NULL}, NULL},
 };

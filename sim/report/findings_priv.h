@@ -22,8 +22,7 @@ extern const OrrRule orr_findings__time[];
 extern const OrrRule orr_findings__work[];
 
 /* Share of the step that an owner has in the time account. */
-static inline double orr_findings__share(const OrrRecord *r, uint32_t owner)
-{
+static inline double orr_findings__share(const OrrRecord *r, uint32_t owner) {
     return (double)r->time_account_ns[owner] / (double)r->step_time_ns;
 }
 

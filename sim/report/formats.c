@@ -12,8 +12,7 @@ const OrrReportFormat *const orr_report_formats[] = {
     NULL,
 };
 
-const OrrReportFormat *orr_report_format_find(const char *name)
-{
+const OrrReportFormat *orr_report_format_find(const char *name) {
     for (int i = 0; orr_report_formats[i]; i++)
         if (strcmp(orr_report_formats[i]->name, name) == 0)
             return orr_report_formats[i];

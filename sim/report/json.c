@@ -1,12 +1,11 @@
-/* The record as JSON, schema "orrery.step/1" (doc/schema/step-1.json). Keys are added, never renamed
- * or removed. Accounts, kinds and stages come in the order of their enumerations, so that two
- * records can be compared line by line; parts that are zero are left out. */
+/* The record as JSON, schema "orrery.step/1" (doc/schema/step-1.json). Keys are added, never
+ * renamed or removed. Accounts, kinds and stages come in the order of their enumerations, so that
+ * two records can be compared line by line; parts that are zero are left out. */
 #include "sim/report/report_priv.h"
 
 #include "sim/io/json_write.h"
 
-static void put_inputs(const OrrRecord *r, OrrJsonWriter *w)
-{
+static void put_inputs(const OrrRecord *r, OrrJsonWriter *w) {
     orr_json_begin_array(w, "inputs");
     for (uint32_t i = 0; i < r->n_inputs; i++) {
         orr_json_begin_object_inline(w, NULL);
@@ -17,8 +16,7 @@ static void put_inputs(const OrrRecord *r, OrrJsonWriter *w)
     orr_json_end_array(w);
 }
 
-static void put_notes(const OrrRecord *r, OrrJsonWriter *w)
-{
+static void put_notes(const OrrRecord *r, OrrJsonWriter *w) {
     orr_json_begin_array(w, "assumptions");
     for (uint32_t i = 0; i < r->n_assumptions; i++) {
         orr_json_begin_object_inline(w, NULL);
@@ -47,8 +45,7 @@ static void put_notes(const OrrRecord *r, OrrJsonWriter *w)
     orr_json_end_array(w);
 }
 
-static void put_head(const OrrRecord *r, OrrJsonWriter *w)
-{
+static void put_head(const OrrRecord *r, OrrJsonWriter *w) {
     orr_json_put_string(w, "schema", "orrery.step/1");
     orr_json_put_string(w, "version", r->version);
     orr_json_put_int(w, "seed", (int64_t)r->seed);
@@ -69,8 +66,7 @@ static void put_head(const OrrRecord *r, OrrJsonWriter *w)
     put_notes(r, w);
 }
 
-static void put_layout(const OrrRecord *r, OrrJsonWriter *w)
-{
+static void put_layout(const OrrRecord *r, OrrJsonWriter *w) {
     const OrrRecordLayout *l = &r->layout;
     orr_json_put_int(w, "world_size", r->world_size);
     orr_json_begin_object(w, "layout");
@@ -94,8 +90,7 @@ static void put_layout(const OrrRecord *r, OrrJsonWriter *w)
     orr_json_end_object(w);
 }
 
-static void put_rates(const OrrRecord *r, OrrJsonWriter *w)
-{
+static void put_rates(const OrrRecord *r, OrrJsonWriter *w) {
     orr_json_put_int(w, "step_time_ns", r->step_time_ns);
     orr_json_put_int(w, "first_step_ns", r->first_step_ns);
     orr_json_put_bool(w, "is_periodic", r->is_periodic);
@@ -124,8 +119,7 @@ static void put_rates(const OrrRecord *r, OrrJsonWriter *w)
     orr_json_put_double(w, "communication_share_frac", r->communication_share_frac);
 }
 
-static void put_communication(const OrrRecord *r, OrrJsonWriter *w)
-{
+static void put_communication(const OrrRecord *r, OrrJsonWriter *w) {
     orr_json_begin_array(w, "communication");
     for (uint32_t i = 0; i < r->n_comms; i++) {
         const OrrRecordComm *c = &r->comms[i];
@@ -160,8 +154,7 @@ static void put_communication(const OrrRecord *r, OrrJsonWriter *w)
     orr_json_end_array(w);
 }
 
-static void put_memory(const OrrRecord *r, OrrJsonWriter *w)
-{
+static void put_memory(const OrrRecord *r, OrrJsonWriter *w) {
     orr_json_begin_object(w, "memory");
     orr_json_put_int(w, "capacity_bytes", r->capacity_bytes);
     orr_json_put_string(w, "verdict", orr_verdict_name(r->verdict));
@@ -183,8 +176,7 @@ static void put_memory(const OrrRecord *r, OrrJsonWriter *w)
     orr_json_end_object(w);
 }
 
-static void put_owned(OrrJsonWriter *w, const char *owner, int64_t ns)
-{
+static void put_owned(OrrJsonWriter *w, const char *owner, int64_t ns) {
     if (ns == 0)
         return;
     orr_json_begin_object_inline(w, NULL);
@@ -193,16 +185,14 @@ static void put_owned(OrrJsonWriter *w, const char *owner, int64_t ns)
     orr_json_end_object(w);
 }
 
-static void put_account(OrrJsonWriter *w, const char *key, const int64_t *account_ns)
-{
+static void put_account(OrrJsonWriter *w, const char *key, const int64_t *account_ns) {
     orr_json_begin_array(w, key);
     for (int o = 0; o < ORR_N_OWNERS; o++)
         put_owned(w, orr_owner_name((OrrOwner)o), account_ns[o]);
     orr_json_end_array(w);
 }
 
-static void put_stages(const OrrRecord *r, OrrJsonWriter *w)
-{
+static void put_stages(const OrrRecord *r, OrrJsonWriter *w) {
     orr_json_begin_array(w, "stages");
     for (uint32_t s = 0; s < r->n_stages; s++) {
         const OrrRecordStage *g = &r->stages[s];
@@ -218,8 +208,7 @@ static void put_stages(const OrrRecord *r, OrrJsonWriter *w)
     orr_json_end_array(w);
 }
 
-static void put_simulation(const OrrRecord *r, OrrJsonWriter *w)
-{
+static void put_simulation(const OrrRecord *r, OrrJsonWriter *w) {
     orr_json_begin_object(w, "simulation");
     orr_json_put_int(w, "ranks", (int64_t)r->simulation.ranks);
     orr_json_put_int(w, "representatives", (int64_t)r->simulation.representatives);
@@ -230,8 +219,7 @@ static void put_simulation(const OrrRecord *r, OrrJsonWriter *w)
     orr_json_end_object(w);
 }
 
-static void write_json(const OrrRecord *r, OrrOut *out)
-{
+static void write_json(const OrrRecord *r, OrrOut *out) {
     OrrJsonWriter w = {.out = out, .is_pretty = true};
     orr_json_begin_object(&w, NULL);
     put_head(r, &w);

@@ -11,7 +11,9 @@ extern const OrrReportFormat orr_report__csv;
 #define ORR_REPORT_COLUMNS 96 /* width of the text report */
 
 /* A fixed number of decimals, no locale. */
-typedef struct { char text[40]; } OrrFixed;
+typedef struct {
+    char text[40];
+} OrrFixed;
 OrrFixed orr_report__fixed(double value, int decimals);
 /* "12.3 %"; of a fraction. */
 OrrFixed orr_report__percent(double frac);

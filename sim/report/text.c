@@ -5,18 +5,17 @@
 
 #include <string.h>
 
-static void line(OrrOut *out, const char *name, const char *value, const char *denominator)
-{
+static void line(OrrOut *out, const char *name, const char *value, const char *denominator) {
     orr_out_printf(out, "  %-14s %-18s %s\n", name, value, denominator);
 }
 
-static void headline_rates(const OrrRecord *r, OrrOut *out)
-{
+static void headline_rates(const OrrRecord *r, OrrOut *out) {
     OrrFixed time = orr_report__time((double)r->step_time_ns);
     OrrFixed first = orr_report__time((double)r->first_step_ns);
     OrrFixed tokens = orr_report__count((double)r->tokens_per_step);
-    g_autofree char *per_step = g_strdup_printf("for %s tokens (first step %s)%s", tokens.text,
-        first.text, r->is_periodic ? "" : "; not periodic, this is a mean");
+    g_autofree char *per_step =
+        g_strdup_printf("for %s tokens (first step %s)%s", tokens.text, first.text,
+                        r->is_periodic ? "" : "; not periodic, this is a mean");
     line(out, "step time", time.text, per_step);
     OrrFixed rate = orr_report__count(r->tokens_per_s);
     OrrFixed per_gpu = r->tokens_per_s_per_gpu < 1000
@@ -29,25 +28,22 @@ static void headline_rates(const OrrRecord *r, OrrOut *out)
     line(out, "throughput", value, of);
 }
 
-static void headline_mfu(const OrrRecord *r, OrrOut *out)
-{
+static void headline_mfu(const OrrRecord *r, OrrOut *out) {
     const OrrRecordMfu *m = &r->mfu[0];
     OrrFixed tflops = orr_report__fixed(r->tflops_per_gpu, r->tflops_per_gpu < 10 ? 3 : 1);
     g_autofree char *flops = orr_units_format(r->model_flops_per_step, ORR_DIM_FLOPS);
     g_autofree char *value = g_strdup_printf("%s TFLOP/s", tflops.text);
-    g_autofree char *of = g_strdup_printf("per GPU; %s a step by formula %s", flops,
-                                          r->flops_formula);
+    g_autofree char *of =
+        g_strdup_printf("per GPU; %s a step by formula %s", flops, r->flops_formula);
     line(out, "model FLOPs", value, of);
     OrrFixed mfu = orr_report__percent(m->mfu_frac), hfu = orr_report__percent(m->hfu_frac);
     OrrFixed peak = orr_report__fixed(m->peak_flops_per_s * 1e-12, 1);
-    g_autofree char *peak_of = g_strdup_printf(
-        "of the dense %s peak, %s TFLOP/s (HFU %s)", r->precision, peak.text,
-        hfu.text);
+    g_autofree char *peak_of = g_strdup_printf("of the dense %s peak, %s TFLOP/s (HFU %s)",
+                                               r->precision, peak.text, hfu.text);
     line(out, "MFU", mfu.text, peak_of);
 }
 
-static void headline_losses(const OrrRecord *r, OrrOut *out)
-{
+static void headline_losses(const OrrRecord *r, OrrOut *out) {
     OrrFixed bubble = orr_report__percent(r->bubble_of_step_frac);
     OrrFixed ideal = orr_report__percent(r->bubble_over_ideal_frac);
     g_autofree char *over = g_strdup_printf("of the step; %s over the ideal time", ideal.text);
@@ -56,8 +52,7 @@ static void headline_losses(const OrrRecord *r, OrrOut *out)
     line(out, "communication", share.text, "of the step with the compute stream idle for it");
 }
 
-static const OrrRecordStage *fullest(const OrrRecord *r)
-{
+static const OrrRecordStage *fullest(const OrrRecord *r) {
     const OrrRecordStage *worst = &r->stages[0];
     for (uint32_t s = 1; s < r->n_stages; s++)
         if (r->stages[s].peak_bytes > worst->peak_bytes)
@@ -65,24 +60,21 @@ static const OrrRecordStage *fullest(const OrrRecord *r)
     return worst;
 }
 
-static void headline_memory(const OrrRecord *r, OrrOut *out)
-{
+static void headline_memory(const OrrRecord *r, OrrOut *out) {
     static const char *const verdicts[] = {"fits", "fits, but tight", "DOES NOT FIT"};
     const OrrRecordStage *s = fullest(r);
     double room = (double)(r->capacity_bytes - s->peak_bytes);
     OrrFixed peak = orr_report__gib((double)s->peak_bytes);
     OrrFixed capacity = orr_report__gib((double)r->capacity_bytes);
     OrrFixed room_gib = orr_report__gib(room < 0 ? -room : room);
-    OrrFixed room_frac = orr_report__percent((room < 0 ? -room : room) /
-                                             (double)r->capacity_bytes);
-    g_autofree char *of = g_strdup_printf("%s of %s on stage %u; %s (%s) %s", peak.text,
-                                          capacity.text, s->stage, room_gib.text, room_frac.text,
-                                          room < 0 ? "too much" : "free");
+    OrrFixed room_frac = orr_report__percent((room < 0 ? -room : room) / (double)r->capacity_bytes);
+    g_autofree char *of =
+        g_strdup_printf("%s of %s on stage %u; %s (%s) %s", peak.text, capacity.text, s->stage,
+                        room_gib.text, room_frac.text, room < 0 ? "too much" : "free");
     line(out, "memory", verdicts[r->verdict], of);
 }
 
-static void headline(const OrrRecord *r, OrrOut *out)
-{
+static void headline(const OrrRecord *r, OrrOut *out) {
     OrrFixed params = orr_report__count((double)r->parameters_total);
     OrrFixed gpus = orr_report__count(r->world_size);
     orr_out_printf(out, "%s: one training step of %s on %s GPU%s\n", r->job, r->model, gpus.text,
@@ -95,29 +87,29 @@ static void headline(const OrrRecord *r, OrrOut *out)
     headline_memory(r, out);
 }
 
-static void layout(const OrrRecord *r, OrrOut *out)
-{
+static void layout(const OrrRecord *r, OrrOut *out) {
     const OrrRecordLayout *l = &r->layout;
     OrrFixed ranks = orr_report__count(r->world_size), gbs = orr_report__count(l->global_batch);
     OrrFixed tokens = orr_report__count(l->sequence_length);
-    orr_out_printf(out, "\nLayout\n  TP %u%s x PP %u x CP %u x DP %u = %s ranks (%s); VPP %u, EP %u,"
-                   " ZeRO %u\n", l->tp, l->sequence_parallel ? " (SP)" : "", l->pp, l->cp, l->dp,
-                   ranks.text, l->rank_order, l->vpp, l->ep, l->zero_stage);
-    orr_out_printf(out, "  MBS %u, GBS %s sequences of %s tokens: M = GBS / (MBS x DP) = %u "
-                   "micro-batches a step\n", l->micro_batch, gbs.text, tokens.text,
-                   l->micro_batches);
+    orr_out_printf(out,
+                   "\nLayout\n  TP %u%s x PP %u x CP %u x DP %u = %s ranks (%s); VPP %u, EP %u,"
+                   " ZeRO %u\n",
+                   l->tp, l->sequence_parallel ? " (SP)" : "", l->pp, l->cp, l->dp, ranks.text,
+                   l->rank_order, l->vpp, l->ep, l->zero_stage);
+    orr_out_printf(out,
+                   "  MBS %u, GBS %s sequences of %s tokens: M = GBS / (MBS x DP) = %u "
+                   "micro-batches a step\n",
+                   l->micro_batch, gbs.text, tokens.text, l->micro_batches);
     orr_out_printf(out, "  schedule %s, precision %s, recompute %s, framework %s\n", r->schedule,
                    r->precision, r->recompute, r->framework);
 }
 
-static void findings(const OrrRecord *r, OrrOut *out)
-{
+static void findings(const OrrRecord *r, OrrOut *out) {
     if (r->n_warnings + r->n_findings == 0)
         return;
     orr_out_puts(out, "\nWhat stands out\n");
     for (uint32_t i = 0; i < r->n_warnings; i++) {
-        g_autofree char *text = g_strdup_printf("%s: %s", r->warnings[i].code,
-                                                r->warnings[i].text);
+        g_autofree char *text = g_strdup_printf("%s: %s", r->warnings[i].code, r->warnings[i].text);
         orr_report__wrap(out, "  ! ", text);
     }
     for (uint32_t i = 0; i < r->n_findings; i++) {
@@ -128,8 +120,7 @@ static void findings(const OrrRecord *r, OrrOut *out)
     }
 }
 
-static void mfu_table(const OrrRecord *r, OrrOut *out)
-{
+static void mfu_table(const OrrRecord *r, OrrOut *out) {
     orr_out_puts(out, "\nUtilisation by formula (HFU: recomputed FLOPs count too)\n");
     orr_out_printf(out, "  %-16s %16s %15s %9s %9s\n", "formula", "TFLOP/s per GPU", "peak TFLOP/s",
                    "MFU", "HFU");
@@ -141,12 +132,12 @@ static void mfu_table(const OrrRecord *r, OrrOut *out)
         orr_out_printf(out, "  %-16s %16s %15s %9s %9s\n", m->formula, tflops.text, peak.text,
                        mfu.text, hfu.text);
     }
-    orr_out_puts(out, "  Peaks are dense; a data sheet's figure \"with sparsity\" is twice that and "
-                      "halves the MFU.\n");
+    orr_out_puts(out,
+                 "  Peaks are dense; a data sheet's figure \"with sparsity\" is twice that and "
+                 "halves the MFU.\n");
 }
 
-static void stages(const OrrRecord *r, OrrOut *out)
-{
+static void stages(const OrrRecord *r, OrrOut *out) {
     if (r->n_stages < 2)
         return;
     orr_out_puts(out, "\nStages: busy time of the compute stream, mean of its ranks\n");
@@ -157,14 +148,14 @@ static void stages(const OrrRecord *r, OrrOut *out)
         OrrFixed ms = orr_report__fixed((double)s->busy_ns * 1e-6, 2);
         OrrFixed share = orr_report__percent((double)s->busy_ns / (double)r->step_time_ns);
         const char *ends = s->has_embedding ? (s->has_head ? "embedding, head" : "embedding")
-                           : s->has_head ? "head" : "";
+                           : s->has_head    ? "head"
+                                            : "";
         orr_out_printf(out, "  %5u %6u  %-18s %12s %9s\n", s->stage, s->layers, ends, ms.text,
                        share.text);
     }
 }
 
-static void assumptions(const OrrRecord *r, OrrOut *out)
-{
+static void assumptions(const OrrRecord *r, OrrOut *out) {
     if (r->n_assumptions > 0)
         orr_out_puts(out, "\nAssumed, because no file said otherwise\n");
     for (uint32_t i = 0; i < r->n_assumptions; i++) {
@@ -174,8 +165,7 @@ static void assumptions(const OrrRecord *r, OrrOut *out)
     }
 }
 
-static void inputs(const OrrRecord *r, OrrOut *out)
-{
+static void inputs(const OrrRecord *r, OrrOut *out) {
     orr_out_printf(out, "\nRead (calibration: %s)\n", r->calibration);
     for (uint32_t i = 0; i < r->n_inputs; i++)
         orr_out_printf(out, "  %.12s  %s\n", r->inputs[i].sha256, r->inputs[i].name);
@@ -185,13 +175,13 @@ static void inputs(const OrrRecord *r, OrrOut *out)
     OrrFixed reps = orr_report__count((double)r->simulation.representatives);
     OrrFixed ops = orr_report__count((double)r->simulation.operations);
     OrrFixed events = orr_report__count((double)r->simulation.events);
-    orr_out_printf(out, "\nSimulated %u steps of %s ranks by %s that stand for all: %s operations, %s "
-                   "events a step.\n", r->simulated_steps, ranks.text, reps.text, ops.text,
-                   events.text);
+    orr_out_printf(out,
+                   "\nSimulated %u steps of %s ranks by %s that stand for all: %s operations, %s "
+                   "events a step.\n",
+                   r->simulated_steps, ranks.text, reps.text, ops.text, events.text);
 }
 
-static void write_text(const OrrRecord *r, OrrOut *out)
-{
+static void write_text(const OrrRecord *r, OrrOut *out) {
     headline(r, out);
     findings(r, out);
     layout(r, out);

@@ -6,8 +6,7 @@
 
 #define BAR_COLUMNS 30
 
-static void bar(OrrOut *out, double frac)
-{
+static void bar(OrrOut *out, double frac) {
     int n = (int)lround(CLAMP(frac, 0, 1) * BAR_COLUMNS);
     if (n > 0)
         orr_out_puts(out, "  ");
@@ -15,16 +14,14 @@ static void bar(OrrOut *out, double frac)
         orr_out_puts(out, "#");
 }
 
-static bool mem_kind_used(const OrrRecord *r, int kind)
-{
+static bool mem_kind_used(const OrrRecord *r, int kind) {
     for (uint32_t s = 0; s < r->n_stages; s++)
         if (r->stages[s].mem_bytes[kind] > 0)
             return true;
     return false;
 }
 
-static void memory_row(const OrrRecord *r, const OrrRecordStage *s, OrrOut *out)
-{
+static void memory_row(const OrrRecord *r, const OrrRecordStage *s, OrrOut *out) {
     double headroom = (double)(r->capacity_bytes - s->peak_bytes);
     OrrFixed peak = orr_report__fixed((double)s->peak_bytes / 0x1p30, 2);
     OrrFixed room = orr_report__fixed(headroom / 0x1p30, 2);
@@ -39,8 +36,7 @@ static void memory_row(const OrrRecord *r, const OrrRecordStage *s, OrrOut *out)
     orr_out_puts(out, "\n");
 }
 
-void orr_report__memory(const OrrRecord *r, OrrOut *out)
-{
+void orr_report__memory(const OrrRecord *r, OrrOut *out) {
     OrrFixed capacity = orr_report__gib((double)r->capacity_bytes);
     orr_out_printf(out, "\nMemory by stage, GiB at the peak of its worst rank (capacity %s)\n",
                    capacity.text);
@@ -55,8 +51,7 @@ void orr_report__memory(const OrrRecord *r, OrrOut *out)
 }
 
 /* Ids of the non-zero parts, largest first, the smaller id of equals first. */
-static uint32_t by_size(const int64_t *parts, uint32_t n, uint32_t *ids)
-{
+static uint32_t by_size(const int64_t *parts, uint32_t n, uint32_t *ids) {
     uint32_t used = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (parts[i] == 0)
@@ -69,8 +64,7 @@ static uint32_t by_size(const int64_t *parts, uint32_t n, uint32_t *ids)
     return used;
 }
 
-static void account_row(OrrOut *out, const char *name, int64_t ns, int64_t total_ns)
-{
+static void account_row(OrrOut *out, const char *name, int64_t ns, int64_t total_ns) {
     double frac = (double)ns / (double)total_ns;
     OrrFixed ms = orr_report__fixed((double)ns * 1e-6, 3), percent = orr_report__percent(frac);
     orr_out_printf(out, "  %-26s %13s %8s", name, ms.text, percent.text);
@@ -78,14 +72,12 @@ static void account_row(OrrOut *out, const char *name, int64_t ns, int64_t total
     orr_out_puts(out, "\n");
 }
 
-static void account_total(OrrOut *out, int64_t total_ns)
-{
+static void account_total(OrrOut *out, int64_t total_ns) {
     OrrFixed ms = orr_report__fixed((double)total_ns * 1e-6, 3);
     orr_out_printf(out, "  %-26s %13s %8s  = step time\n", "total", ms.text, "100.0 %");
 }
 
-void orr_report__time_account(const OrrRecord *r, OrrOut *out)
-{
+void orr_report__time_account(const OrrRecord *r, OrrOut *out) {
     uint32_t ids[ORR_N_OWNERS];
     uint32_t n = by_size(r->time_account_ns, ORR_N_OWNERS, ids);
     orr_out_printf(out, "\nTime account: the compute stream of a mean rank%29s %9s\n", "ms",
@@ -96,8 +88,7 @@ void orr_report__time_account(const OrrRecord *r, OrrOut *out)
     account_total(out, r->step_time_ns);
 }
 
-void orr_report__critical_path(const OrrRecord *r, OrrOut *out)
-{
+void orr_report__critical_path(const OrrRecord *r, OrrOut *out) {
     uint32_t ids[ORR_N_PATH_OWNERS];
     uint32_t n = by_size(r->critical_path_ns, ORR_N_PATH_OWNERS, ids);
     orr_out_puts(out, "\nCritical path: what the end of the step hung on\n");
@@ -108,37 +99,34 @@ void orr_report__critical_path(const OrrRecord *r, OrrOut *out)
     account_total(out, r->step_time_ns);
 }
 
-static void communication_row(const OrrRecord *r, const OrrRecordComm *c, OrrOut *out)
-{
+static void communication_row(const OrrRecord *r, const OrrRecordComm *c, OrrOut *out) {
     OrrFixed count = orr_report__count((double)c->count);
     OrrFixed bytes = orr_report__fixed((double)c->bytes / 0x1p30, 3);
     OrrFixed transfer = orr_report__fixed((double)c->transfer_ns * 1e-6, 2);
     OrrFixed wait = orr_report__fixed((double)c->wait_ns * 1e-6, 2);
     OrrFixed exposed = orr_report__fixed((double)c->exposed_ns * 1e-6, 2);
     OrrFixed share = orr_report__percent((double)c->exposed_ns / (double)r->step_time_ns);
-    g_autofree char *how = g_strdup_printf("%s%s%s", c->algorithm, *c->protocol ? "/" : "",
-                                           c->protocol);
+    g_autofree char *how =
+        g_strdup_printf("%s%s%s", c->algorithm, *c->protocol ? "/" : "", c->protocol);
     orr_out_printf(out, "  %-12s %-14s %5u %-13s %6s %8s %8s %8s %8s %7s\n",
                    orr_comm_kind_name(c->kind), orr_collective_name(c->collective), c->group_size,
-                   how, count.text, bytes.text, transfer.text, wait.text, exposed.text,
-                   share.text);
+                   how, count.text, bytes.text, transfer.text, wait.text, exposed.text, share.text);
 }
 
-void orr_report__communication(const OrrRecord *r, OrrOut *out)
-{
+void orr_report__communication(const OrrRecord *r, OrrOut *out) {
     if (r->n_comms == 0)
         return;
-    orr_out_puts(out, "\nCommunication: mean per rank and step; wait is from the own launch to the last "
-                      "arrival\n");
-    orr_out_printf(out, "  %-12s %-14s %5s %-13s %6s %8s %8s %8s %8s %7s\n", "kind",
-                   "collective", "ranks", "algorithm", "calls", "GiB", "move ms", "wait ms",
-                   "exposed", "of step");
+    orr_out_puts(out,
+                 "\nCommunication: mean per rank and step; wait is from the own launch to the last "
+                 "arrival\n");
+    orr_out_printf(out, "  %-12s %-14s %5s %-13s %6s %8s %8s %8s %8s %7s\n", "kind", "collective",
+                   "ranks", "algorithm", "calls", "GiB", "move ms", "wait ms", "exposed",
+                   "of step");
     for (uint32_t i = 0; i < r->n_comms; i++)
         communication_row(r, &r->comms[i], out);
 }
 
-void orr_report__groups(const OrrRecord *r, OrrOut *out)
-{
+void orr_report__groups(const OrrRecord *r, OrrOut *out) {
     if (r->n_groups == 0)
         return;
     orr_out_puts(out, "\nGroups, shown by the one of rank 0\n");

@@ -6,31 +6,29 @@
 #include <math.h>
 #include <string.h>
 
-OrrFixed orr_report__fixed(double value, int decimals)
-{
+OrrFixed orr_report__fixed(double value, int decimals) {
     static const char *const formats[] = {"%.0f", "%.1f", "%.2f", "%.3f", "%.4f"};
     OrrFixed f;
     g_ascii_formatd(f.text, sizeof f.text, formats[decimals], value);
     return f;
 }
 
-static OrrFixed with_unit(double value, int decimals, const char *unit)
-{
+static OrrFixed with_unit(double value, int decimals, const char *unit) {
     OrrFixed f = orr_report__fixed(value, decimals);
     g_strlcat(f.text, " ", sizeof f.text);
     g_strlcat(f.text, unit, sizeof f.text);
     return f;
 }
 
-OrrFixed orr_report__percent(double frac)
-{
+OrrFixed orr_report__percent(double frac) {
     return with_unit(frac * 100, 1, "%");
 }
 
-OrrFixed orr_report__time(double ns)
-{
-    static const struct { double ns; const char *name; } units[] = {
-        {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+OrrFixed orr_report__time(double ns) {
+    static const struct {
+        double ns;
+        const char *name;
+    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
     int u = 0;
     while (u < 3 && fabs(ns) < units[u].ns)
         u++;
@@ -39,13 +37,11 @@ OrrFixed orr_report__time(double ns)
     return with_unit(v, decimals, units[u].name);
 }
 
-OrrFixed orr_report__gib(double bytes)
-{
+OrrFixed orr_report__gib(double bytes) {
     return with_unit(bytes / 0x1p30, 2, "GiB");
 }
 
-OrrFixed orr_report__count(double n)
-{
+OrrFixed orr_report__count(double n) {
     OrrFixed f;
     g_autofree char *text = orr_units_count(n);
     g_strlcpy(f.text, text, sizeof f.text);
@@ -53,22 +49,38 @@ OrrFixed orr_report__count(double n)
 }
 
 static const char *const comm_words[ORR_N_COMM_KINDS] = {
-    [ORR_COMM_TP] = "TP", [ORR_COMM_SP] = "SP", [ORR_COMM_CP] = "CP", [ORR_COMM_EP] = "EP",
-    [ORR_COMM_PP] = "PP send", [ORR_COMM_DP_GRADIENT] = "DP gradient",
-    [ORR_COMM_DP_PARAMETER] = "DP parameter", [ORR_COMM_EMBEDDING] = "tied embedding",
+    [ORR_COMM_TP] = "TP",
+    [ORR_COMM_SP] = "SP",
+    [ORR_COMM_CP] = "CP",
+    [ORR_COMM_EP] = "EP",
+    [ORR_COMM_PP] = "PP send",
+    [ORR_COMM_DP_GRADIENT] = "DP gradient",
+    [ORR_COMM_DP_PARAMETER] = "DP parameter",
+    [ORR_COMM_EMBEDDING] = "tied embedding",
     [ORR_COMM_STEP_END] = "step end",
 };
 
 static const char *const owner_words[ORR_N_OWNERS] = {
-    [ORR_K_GEMM] = "matrix products", [ORR_K_GROUPED_GEMM] = "grouped matrix products",
-    [ORR_K_ATTENTION] = "attention (fused)", [ORR_K_BATCHED_GEMM] = "attention products",
-    [ORR_K_SOFTMAX] = "softmax", [ORR_K_NORM] = "norms", [ORR_K_ROTARY] = "rotary",
-    [ORR_K_ACTIVATION] = "activation", [ORR_K_RESIDUAL] = "residual",
-    [ORR_K_DROPOUT] = "dropout", [ORR_K_EMBEDDING] = "embedding",
-    [ORR_K_CROSS_ENTROPY] = "cross entropy", [ORR_K_ROUTER] = "router",
-    [ORR_K_PERMUTE] = "permutation", [ORR_K_CAST] = "casts", [ORR_K_COPY] = "copies",
-    [ORR_K_GRADIENT] = "gradient upkeep", [ORR_K_OPTIMIZER] = "optimizer",
-    [ORR_OWN_INTERFERENCE] = "interference", [ORR_OWN_BUBBLE] = "pipeline bubble",
+    [ORR_K_GEMM] = "matrix products",
+    [ORR_K_GROUPED_GEMM] = "grouped matrix products",
+    [ORR_K_ATTENTION] = "attention (fused)",
+    [ORR_K_BATCHED_GEMM] = "attention products",
+    [ORR_K_SOFTMAX] = "softmax",
+    [ORR_K_NORM] = "norms",
+    [ORR_K_ROTARY] = "rotary",
+    [ORR_K_ACTIVATION] = "activation",
+    [ORR_K_RESIDUAL] = "residual",
+    [ORR_K_DROPOUT] = "dropout",
+    [ORR_K_EMBEDDING] = "embedding",
+    [ORR_K_CROSS_ENTROPY] = "cross entropy",
+    [ORR_K_ROUTER] = "router",
+    [ORR_K_PERMUTE] = "permutation",
+    [ORR_K_CAST] = "casts",
+    [ORR_K_COPY] = "copies",
+    [ORR_K_GRADIENT] = "gradient upkeep",
+    [ORR_K_OPTIMIZER] = "optimizer",
+    [ORR_OWN_INTERFERENCE] = "interference",
+    [ORR_OWN_BUBBLE] = "pipeline bubble",
     [ORR_OWN_EXPOSED_FIRST + ORR_COMM_TP] = "exposed TP",
     [ORR_OWN_EXPOSED_FIRST + ORR_COMM_SP] = "exposed SP",
     [ORR_OWN_EXPOSED_FIRST + ORR_COMM_CP] = "exposed CP",
@@ -78,17 +90,17 @@ static const char *const owner_words[ORR_N_OWNERS] = {
     [ORR_OWN_EXPOSED_FIRST + ORR_COMM_DP_PARAMETER] = "exposed DP parameter",
     [ORR_OWN_EXPOSED_FIRST + ORR_COMM_EMBEDDING] = "exposed tied embedding",
     [ORR_OWN_EXPOSED_FIRST + ORR_COMM_STEP_END] = "exposed step-end sync",
-    [ORR_OWN_STRAGGLER] = "waiting for a later rank", [ORR_OWN_HOST] = "host not ready",
-    [ORR_OWN_DATA] = "waiting for input", [ORR_OWN_STEP_END] = "end of step elsewhere",
+    [ORR_OWN_STRAGGLER] = "waiting for a later rank",
+    [ORR_OWN_HOST] = "host not ready",
+    [ORR_OWN_DATA] = "waiting for input",
+    [ORR_OWN_STEP_END] = "end of step elsewhere",
 };
 
-const char *orr_report__owner_words(OrrOwner owner)
-{
+const char *orr_report__owner_words(OrrOwner owner) {
     return owner_words[owner];
 }
 
-OrrFixed orr_report__path_words(uint32_t p)
-{
+OrrFixed orr_report__path_words(uint32_t p) {
     OrrFixed f;
     if (p < ORR_PATH_INTERFERENCE)
         g_strlcpy(f.text, owner_words[p], sizeof f.text);
@@ -101,15 +113,13 @@ OrrFixed orr_report__path_words(uint32_t p)
     return f;
 }
 
-const char *orr_report__mem_words(OrrMemKind kind)
-{
+const char *orr_report__mem_words(OrrMemKind kind) {
     static const char *const words[ORR_N_MEM_KINDS] = {"weights", "grads", "optim", "activ",
-        "logits", "comm", "slack", "context"};
+                                                       "logits",  "comm",  "slack", "context"};
     return words[kind];
 }
 
-void orr_report__wrap(OrrOut *out, const char *first, const char *text)
-{
+void orr_report__wrap(OrrOut *out, const char *first, const char *text) {
     g_auto(GStrv) words = g_strsplit_set(text, " \n", -1);
     gsize indent = strlen(first), column = indent;
     orr_out_puts(out, first);

@@ -7,13 +7,11 @@
 
 static const char *const verdict_names[] = {"fits", "tight", "does_not_fit"};
 
-const char *orr_verdict_name(OrrVerdict v)
-{
+const char *orr_verdict_name(OrrVerdict v) {
     return verdict_names[v];
 }
 
-OrrVerdict orr_verdict(int64_t peak_bytes, int64_t capacity_bytes)
-{
+OrrVerdict orr_verdict(int64_t peak_bytes, int64_t capacity_bytes) {
     if (peak_bytes > capacity_bytes)
         return ORR_DOES_NOT_FIT;
     double headroom_frac = (double)(capacity_bytes - peak_bytes) / (double)capacity_bytes;
@@ -21,23 +19,30 @@ OrrVerdict orr_verdict(int64_t peak_bytes, int64_t capacity_bytes)
 }
 
 static const char *const transfer_names[ORR_N_COMM_KINDS] = {
-    [ORR_COMM_TP] = "transfer_tp", [ORR_COMM_SP] = "transfer_sp", [ORR_COMM_CP] = "transfer_cp",
-    [ORR_COMM_EP] = "transfer_ep", [ORR_COMM_PP] = "transfer_pp",
+    [ORR_COMM_TP] = "transfer_tp",
+    [ORR_COMM_SP] = "transfer_sp",
+    [ORR_COMM_CP] = "transfer_cp",
+    [ORR_COMM_EP] = "transfer_ep",
+    [ORR_COMM_PP] = "transfer_pp",
     [ORR_COMM_DP_GRADIENT] = "transfer_dp_gradient",
     [ORR_COMM_DP_PARAMETER] = "transfer_dp_parameter",
-    [ORR_COMM_EMBEDDING] = "transfer_embedding", [ORR_COMM_STEP_END] = "transfer_step_end",
+    [ORR_COMM_EMBEDDING] = "transfer_embedding",
+    [ORR_COMM_STEP_END] = "transfer_step_end",
 };
 
 static const char *const latency_names[ORR_N_COMM_KINDS] = {
-    [ORR_COMM_TP] = "latency_tp", [ORR_COMM_SP] = "latency_sp", [ORR_COMM_CP] = "latency_cp",
-    [ORR_COMM_EP] = "latency_ep", [ORR_COMM_PP] = "latency_pp",
+    [ORR_COMM_TP] = "latency_tp",
+    [ORR_COMM_SP] = "latency_sp",
+    [ORR_COMM_CP] = "latency_cp",
+    [ORR_COMM_EP] = "latency_ep",
+    [ORR_COMM_PP] = "latency_pp",
     [ORR_COMM_DP_GRADIENT] = "latency_dp_gradient",
     [ORR_COMM_DP_PARAMETER] = "latency_dp_parameter",
-    [ORR_COMM_EMBEDDING] = "latency_embedding", [ORR_COMM_STEP_END] = "latency_step_end",
+    [ORR_COMM_EMBEDDING] = "latency_embedding",
+    [ORR_COMM_STEP_END] = "latency_step_end",
 };
 
-const char *orr_path_owner_name(uint32_t owner)
-{
+const char *orr_path_owner_name(uint32_t owner) {
     if (owner < ORR_PATH_INTERFERENCE)
         return orr_kernel_kind_name((OrrKernelKind)owner);
     if (owner == ORR_PATH_INTERFERENCE)
@@ -50,16 +55,15 @@ const char *orr_path_owner_name(uint32_t owner)
 }
 
 #define N_STRINGS 12
-static void strings_of(OrrRecord *r, char **fields[N_STRINGS])
-{
-    char **all[N_STRINGS] = {&r->version, &r->job, &r->model, &r->cluster, &r->gpu, &r->framework,
-                             &r->schedule, &r->precision, &r->recompute, &r->calibration,
-                             &r->layout.rank_order, &r->flops_formula};
+static void strings_of(OrrRecord *r, char **fields[N_STRINGS]) {
+    char **all[N_STRINGS] = {
+        &r->version,           &r->job,          &r->model,     &r->cluster,   &r->gpu,
+        &r->framework,         &r->schedule,     &r->precision, &r->recompute, &r->calibration,
+        &r->layout.rank_order, &r->flops_formula};
     memcpy(fields, all, sizeof all);
 }
 
-OrrRecord *orr_record_new(void)
-{
+OrrRecord *orr_record_new(void) {
     OrrRecord *r = g_new0(OrrRecord, 1);
     char **fields[N_STRINGS];
     strings_of(r, fields);
@@ -68,8 +72,7 @@ OrrRecord *orr_record_new(void)
     return r;
 }
 
-static void free_lists(OrrRecord *r)
-{
+static void free_lists(OrrRecord *r) {
     for (uint32_t i = 0; i < r->n_inputs; i++)
         g_free(r->inputs[i].name), g_free(r->inputs[i].sha256);
     for (uint32_t i = 0; i < r->n_assumptions; i++) {
@@ -92,8 +95,7 @@ static void free_lists(OrrRecord *r)
         g_free(r->groups[i].members), g_free(r->groups[i].network);
 }
 
-void orr_record_free(OrrRecord *r)
-{
+void orr_record_free(OrrRecord *r) {
     if (!r)
         return;
     char **fields[N_STRINGS];
@@ -106,30 +108,27 @@ void orr_record_free(OrrRecord *r)
     g_free(r);
 }
 
-void orr_record_set(char **field, const char *value)
-{
+void orr_record_set(char **field, const char *value) {
     char *copy = g_strdup(value ? value : "");
     g_free(*field);
     *field = copy;
 }
 
 /* Room for one more element; the lists are short, so one at a time is cheap enough. */
-#define GROW(list, n) ((list) = g_renew(__typeof__(*(list)), (list), ++(n)), &(list)[(n) - 1])
+#define GROW(list, n) ((list) = g_renew(__typeof__(*(list)), (list), ++(n)), &(list)[(n)-1])
 
-void orr_record_add_input(OrrRecord *r, const char *name, const char *sha256)
-{
+void orr_record_add_input(OrrRecord *r, const char *name, const char *sha256) {
     OrrRecordInput *e = GROW(r->inputs, r->n_inputs);
     e->name = g_strdup(name), e->sha256 = g_strdup(sha256);
 }
 
-void orr_record_add_assumption(OrrRecord *r, const char *key, const char *value, const char *origin)
-{
+void orr_record_add_assumption(OrrRecord *r, const char *key, const char *value,
+                               const char *origin) {
     OrrRecordAssumption *e = GROW(r->assumptions, r->n_assumptions);
     e->key = g_strdup(key), e->value = g_strdup(value), e->origin = g_strdup(origin);
 }
 
-void orr_record_add_warning(OrrRecord *r, const char *code, const char *format, ...)
-{
+void orr_record_add_warning(OrrRecord *r, const char *code, const char *format, ...) {
     OrrRecordWarning *e = GROW(r->warnings, r->n_warnings);
     va_list args;
     va_start(args, format);
@@ -138,40 +137,34 @@ void orr_record_add_warning(OrrRecord *r, const char *code, const char *format, 
 }
 
 void orr_record_add_finding(OrrRecord *r, const char *code, const char *evidence,
-                            const char *advice)
-{
+                            const char *advice) {
     OrrRecordFinding *e = GROW(r->findings, r->n_findings);
     e->code = g_strdup(code), e->evidence = g_strdup(evidence), e->advice = g_strdup(advice);
 }
 
-void orr_record_add_override(OrrRecord *r, const char *text)
-{
+void orr_record_add_override(OrrRecord *r, const char *text) {
     *GROW(r->overrides, r->n_overrides) = g_strdup(text);
 }
 
 void orr_record_add_mfu(OrrRecord *r, const char *formula, double peak_flops_per_s,
-                        double tflops_per_gpu, double mfu_frac, double hfu_frac)
-{
-    *GROW(r->mfu, r->n_mfu) = (OrrRecordMfu){g_strdup(formula), peak_flops_per_s, tflops_per_gpu,
-                                             mfu_frac, hfu_frac};
+                        double tflops_per_gpu, double mfu_frac, double hfu_frac) {
+    *GROW(r->mfu, r->n_mfu) =
+        (OrrRecordMfu){g_strdup(formula), peak_flops_per_s, tflops_per_gpu, mfu_frac, hfu_frac};
 }
 
-OrrRecordComm *orr_record_add_comm(OrrRecord *r)
-{
+OrrRecordComm *orr_record_add_comm(OrrRecord *r) {
     OrrRecordComm *e = GROW(r->comms, r->n_comms);
     *e = (OrrRecordComm){.algorithm = g_strdup(""), .protocol = g_strdup("")};
     return e;
 }
 
-OrrRecordGroup *orr_record_add_group(OrrRecord *r)
-{
+OrrRecordGroup *orr_record_add_group(OrrRecord *r) {
     OrrRecordGroup *e = GROW(r->groups, r->n_groups);
     *e = (OrrRecordGroup){.members = g_strdup(""), .network = g_strdup("")};
     return e;
 }
 
-void orr_record_alloc_stages(OrrRecord *r, uint32_t n_stages)
-{
+void orr_record_alloc_stages(OrrRecord *r, uint32_t n_stages) {
     g_free(r->stages);
     r->stages = g_new0(OrrRecordStage, n_stages);
     r->n_stages = n_stages;
@@ -179,16 +172,14 @@ void orr_record_alloc_stages(OrrRecord *r, uint32_t n_stages)
         r->stages[s].stage = s;
 }
 
-static int64_t sum_of(const int64_t *parts, uint32_t n)
-{
+static int64_t sum_of(const int64_t *parts, uint32_t n) {
     int64_t sum = 0;
     for (uint32_t i = 0; i < n; i++)
         sum += parts[i];
     return sum;
 }
 
-void orr_record_settle(int64_t *account_ns, uint32_t n_owners, int64_t total_ns)
-{
+void orr_record_settle(int64_t *account_ns, uint32_t n_owners, int64_t total_ns) {
     uint32_t largest = 0;
     for (uint32_t i = 1; i < n_owners; i++)
         if (account_ns[i] > account_ns[largest])
@@ -198,19 +189,16 @@ void orr_record_settle(int64_t *account_ns, uint32_t n_owners, int64_t total_ns)
 
 typedef const char *(*NameOf)(uint32_t id);
 
-static const char *owner_name(uint32_t o)
-{
+static const char *owner_name(uint32_t o) {
     return orr_owner_name((OrrOwner)o);
 }
 
-static const char *mem_name(uint32_t m)
-{
+static const char *mem_name(uint32_t m) {
     return orr_mem_kind_name((OrrMemKind)m);
 }
 
 static char *account_flaw(const char *what, const int64_t *parts, uint32_t n, int64_t total,
-                          NameOf name)
-{
+                          NameOf name) {
     for (uint32_t i = 0; i < n; i++)
         if (parts[i] < 0)
             return g_strdup_printf("%s: %s is negative (%" G_GINT64_FORMAT ")", what, name(i),
@@ -222,8 +210,7 @@ static char *account_flaw(const char *what, const int64_t *parts, uint32_t n, in
                            sum, total);
 }
 
-static char *stage_flaw(const OrrRecord *r, const OrrRecordStage *s)
-{
+static char *stage_flaw(const OrrRecord *r, const OrrRecordStage *s) {
     g_autofree char *memory = g_strdup_printf("memory of stage %u", s->stage);
     char *flaw = account_flaw(memory, s->mem_bytes, ORR_N_MEM_KINDS, s->peak_bytes, mem_name);
     if (!flaw && s->verdict != orr_verdict(s->peak_bytes, r->capacity_bytes))
@@ -235,13 +222,13 @@ static char *stage_flaw(const OrrRecord *r, const OrrRecordStage *s)
         flaw = account_flaw(time, s->account_ns, ORR_N_OWNERS, r->step_time_ns, owner_name);
     }
     if (!flaw && (s->busy_ns < 0 || s->busy_ns > r->step_time_ns))
-        flaw = g_strdup_printf("stage %u is busy for %" G_GINT64_FORMAT " ns of a step of %"
-                               G_GINT64_FORMAT " ns", s->stage, s->busy_ns, r->step_time_ns);
+        flaw = g_strdup_printf("stage %u is busy for %" G_GINT64_FORMAT
+                               " ns of a step of %" G_GINT64_FORMAT " ns",
+                               s->stage, s->busy_ns, r->step_time_ns);
     return flaw;
 }
 
-static char *comm_flaw(const OrrRecord *r)
-{
+static char *comm_flaw(const OrrRecord *r) {
     for (uint32_t i = 0; i < r->n_comms; i++) {
         const OrrRecordComm *c = &r->comms[i];
         if (c->count < 0 || c->bytes < 0 || c->transfer_ns < 0 || c->wait_ns < 0 ||
@@ -253,8 +240,7 @@ static char *comm_flaw(const OrrRecord *r)
     return NULL;
 }
 
-static char *scalar_flaw(const OrrRecord *r)
-{
+static char *scalar_flaw(const OrrRecord *r) {
     if (r->step_time_ns <= 0)
         return g_strdup("step_time_ns is not positive");
     if (r->world_size == 0 || r->n_stages != r->layout.pp)
@@ -262,8 +248,9 @@ static char *scalar_flaw(const OrrRecord *r)
                                r->world_size);
     int64_t tokens = (int64_t)r->layout.global_batch * r->layout.sequence_length;
     if (tokens != r->tokens_per_step)
-        return g_strdup_printf("tokens_per_step is %" G_GINT64_FORMAT ", GBS x sequence is %"
-                               G_GINT64_FORMAT, r->tokens_per_step, tokens);
+        return g_strdup_printf("tokens_per_step is %" G_GINT64_FORMAT
+                               ", GBS x sequence is %" G_GINT64_FORMAT,
+                               r->tokens_per_step, tokens);
     double rate = (double)tokens / ((double)r->step_time_ns * 1e-9);
     if (!(fabs(r->tokens_per_s - rate) <= 1e-9 * rate))
         return g_strdup("tokens_per_s is not tokens_per_step over step_time_ns");
@@ -272,8 +259,7 @@ static char *scalar_flaw(const OrrRecord *r)
     return NULL;
 }
 
-char *orr_record_flaw(const OrrRecord *r)
-{
+char *orr_record_flaw(const OrrRecord *r) {
     char *flaw = scalar_flaw(r);
     if (!flaw)
         flaw = account_flaw("time_account", r->time_account_ns, ORR_N_OWNERS, r->step_time_ns,

@@ -9,7 +9,7 @@
 
 /* tight: headroom under ORR_TIGHT_FRAC of the capacity. */
 typedef enum { ORR_FITS, ORR_TIGHT, ORR_DOES_NOT_FIT, ORR_N_VERDICTS } OrrVerdict;
-#define ORR_TIGHT_FRAC 0.05 /* DESIGN.md, section 4, Memory */
+#define ORR_TIGHT_FRAC 0.05                 /* DESIGN.md, section 4, Memory */
 const char *orr_verdict_name(OrrVerdict v); /* "fits" "tight" "does_not_fit" */
 OrrVerdict orr_verdict(int64_t peak_bytes, int64_t capacity_bytes);
 
@@ -19,23 +19,31 @@ typedef enum {
     ORR_PATH_INTERFERENCE = ORR_N_KERNEL_KINDS, /* slow-down of kernels on the path */
     ORR_PATH_TRANSFER_FIRST,                    /* + OrrCommKind: bytes moving */
     ORR_PATH_LATENCY_FIRST = ORR_PATH_TRANSFER_FIRST + ORR_N_COMM_KINDS, /* + OrrCommKind */
-    ORR_PATH_HOST = ORR_PATH_LATENCY_FIRST + ORR_N_COMM_KINDS, /* issuing */
-    ORR_PATH_DATA,                              /* input */
+    ORR_PATH_HOST = ORR_PATH_LATENCY_FIRST + ORR_N_COMM_KINDS,           /* issuing */
+    ORR_PATH_DATA,                                                       /* input */
     ORR_N_PATH_OWNERS
 } OrrPathOwner;
 /* "gemm", "interference", "transfer_tp", "latency_tp", "host", ... */
 const char *orr_path_owner_name(uint32_t owner);
 
-typedef struct { char *name, *sha256; } OrrRecordInput;
-typedef struct { char *key, *value, *origin; } OrrRecordAssumption;
-typedef struct { char *code, *text; } OrrRecordWarning;
-typedef struct { char *code, *evidence, *advice; } OrrRecordFinding;
+typedef struct {
+    char *name, *sha256;
+} OrrRecordInput;
+typedef struct {
+    char *key, *value, *origin;
+} OrrRecordAssumption;
+typedef struct {
+    char *code, *text;
+} OrrRecordWarning;
+typedef struct {
+    char *code, *evidence, *advice;
+} OrrRecordFinding;
 
 typedef struct {
     char *formula;
-    double peak_flops_per_s;      /* dense, of one GPU */
-    double tflops_per_gpu;        /* model FLOPs by this formula */
-    double mfu_frac, hfu_frac;    /* hfu: with the recomputed FLOPs */
+    double peak_flops_per_s;   /* dense, of one GPU */
+    double tflops_per_gpu;     /* model FLOPs by this formula */
+    double mfu_frac, hfu_frac; /* hfu: with the recomputed FLOPs */
 } OrrRecordMfu;
 
 /* One kind of communication: mean per rank and step (ranks that do not take part count as 0). */
@@ -43,8 +51,8 @@ typedef struct {
     OrrCommKind kind;
     OrrCollective collective;
     uint32_t group_size;
-    char *algorithm, *protocol;   /* "ring" "simple"; "send" and "" for point to point */
-    int64_t count, bytes;         /* calls; bytes as nccl-tests counts size, all calls together */
+    char *algorithm, *protocol; /* "ring" "simple"; "send" and "" for point to point */
+    int64_t count, bytes;       /* calls; bytes as nccl-tests counts size, all calls together */
     int64_t transfer_ns, wait_ns, exposed_ns; /* DESIGN.md, section 6 */
 } OrrRecordComm;
 
@@ -52,8 +60,8 @@ typedef struct {
     uint32_t stage;
     uint32_t layers;
     bool has_embedding, has_head;
-    int64_t busy_ns;              /* compute stream not idle, mean over ranks of the stage */
-    int64_t peak_bytes;           /* worst rank of the stage */
+    int64_t busy_ns;    /* compute stream not idle, mean over ranks of the stage */
+    int64_t peak_bytes; /* worst rank of the stage */
     OrrVerdict verdict;
     int64_t mem_bytes[ORR_N_MEM_KINDS]; /* at the peak; adds up to peak_bytes */
     int64_t account_ns[ORR_N_OWNERS];   /* mean over ranks of the stage; adds up to step_time_ns,
@@ -64,10 +72,10 @@ typedef struct {
 typedef struct {
     OrrGroup kind;
     uint32_t size, n_groups;
-    uint32_t nodes, domains;      /* that the members sit on; above 1: it leaves the node */
-    char *members;                /* "0-7" or "0,8,16,...,1016" */
-    char *network;                /* what carries it between nodes: "ib", "roce", "ethernet",
-                                     "sockets"; "" inside the NVLink domain */
+    uint32_t nodes, domains; /* that the members sit on; above 1: it leaves the node */
+    char *members;           /* "0-7" or "0,8,16,...,1016" */
+    char *network;           /* what carries it between nodes: "ib", "roce", "ethernet",
+                                "sockets"; "" inside the NVLink domain */
 } OrrRecordGroup;
 
 typedef struct {
@@ -83,39 +91,48 @@ typedef struct OrrRecord {
     char *version;
     uint64_t seed;
     char *job, *model, *cluster, *gpu, *framework, *schedule, *precision, *recompute, *calibration;
-    OrrRecordInput *inputs;           uint32_t n_inputs;
-    OrrRecordAssumption *assumptions; uint32_t n_assumptions;
-    OrrRecordWarning *warnings;       uint32_t n_warnings;
-    OrrRecordFinding *findings;       uint32_t n_findings;
-    char **overrides;                 uint32_t n_overrides; /* "group.key=value" of --set */
+    OrrRecordInput *inputs;
+    uint32_t n_inputs;
+    OrrRecordAssumption *assumptions;
+    uint32_t n_assumptions;
+    OrrRecordWarning *warnings;
+    uint32_t n_warnings;
+    OrrRecordFinding *findings;
+    uint32_t n_findings;
+    char **overrides;
+    uint32_t n_overrides; /* "group.key=value" of --set */
 
     uint32_t world_size;
     OrrRecordLayout layout;
     uint64_t parameters_total, parameters_active;
 
     int64_t step_time_ns, first_step_ns;
-    bool is_periodic;                 /* two successive steps agreed; else step_time_ns is a mean */
+    bool is_periodic; /* two successive steps agreed; else step_time_ns is a mean */
     uint32_t simulated_steps;
     int64_t tokens_per_step;
     double tokens_per_s, tokens_per_s_per_gpu;
     char *flops_formula;
     double model_flops_per_step, hardware_flops_per_step; /* by flops_formula, whole job */
     double tflops_per_gpu;
-    OrrRecordMfu *mfu;                uint32_t n_mfu; /* the first is flops_formula's */
+    OrrRecordMfu *mfu;
+    uint32_t n_mfu; /* the first is flops_formula's */
     double bubble_of_step_frac, bubble_over_ideal_frac;
-    double communication_share_frac;  /* exposed communication over step time */
+    double communication_share_frac; /* exposed communication over step time */
 
-    OrrRecordComm *comms;             uint32_t n_comms;
-    OrrRecordGroup *groups;           uint32_t n_groups;
-    OrrRecordStage *stages;           uint32_t n_stages;
+    OrrRecordComm *comms;
+    uint32_t n_comms;
+    OrrRecordGroup *groups;
+    uint32_t n_groups;
+    OrrRecordStage *stages;
+    uint32_t n_stages;
     int64_t capacity_bytes;
-    OrrVerdict verdict;               /* the worst stage's */
-    int64_t time_account_ns[ORR_N_OWNERS];      /* adds up to step_time_ns */
+    OrrVerdict verdict;                          /* the worst stage's */
+    int64_t time_account_ns[ORR_N_OWNERS];       /* adds up to step_time_ns */
     int64_t critical_path_ns[ORR_N_PATH_OWNERS]; /* adds up to step_time_ns */
 
     struct {
         uint64_t ranks, representatives, operations, blocks, events;
-    } simulation;                     /* of one simulated step */
+    } simulation; /* of one simulated step */
 } OrrRecord;
 
 /* All zero, all strings "". */
@@ -147,8 +164,8 @@ void orr_record_alloc_stages(OrrRecord *record, uint32_t n_stages);
 void orr_record_settle(int64_t *account_ns, uint32_t n_owners, int64_t total_ns);
 
 /* Invariants: both accounts (and those of the stages, where taken) add up to step_time_ns, no part
- * is negative, memory kinds add up to the peak, verdicts agree, the first MFU row is flops_formula's,
- * tokens are GBS x sequence. NULL if sound, else what is wrong; g_free. */
+ * is negative, memory kinds add up to the peak, verdicts agree, the first MFU row is
+ * flops_formula's, tokens are GBS x sequence. NULL if sound, else what is wrong; g_free. */
 char *orr_record_flaw(const OrrRecord *record);
 
 #endif
