@@ -10,19 +10,32 @@ static const struct {
     OrrDim dim;
     double value;
 } good[] = {
-    {"400 Gb/s", ORR_DIM_RATE, 5e10},     {"400Gb/s", ORR_DIM_RATE, 5e10},
-    {"50 GB/s", ORR_DIM_RATE, 5e10},      {"3.35 TB/s", ORR_DIM_RATE, 3.35e12},
-    {"1 GiB/s", ORR_DIM_RATE, 0x1p30},    {"80 GiB", ORR_DIM_BYTES, 80 * 0x1p30},
-    {"80 GB", ORR_DIM_BYTES, 80e9},       {"1.5 us", ORR_DIM_TIME, 1500},
-    {"2 min", ORR_DIM_TIME, 120e9},       {"1 d", ORR_DIM_TIME, 86400e9},
-    {"0.5 ms", ORR_DIM_TIME, 5e5},        {"989.4 TFLOP/s", ORR_DIM_FLOPS_RATE, 989.4e12},
-    {"1 PFLOP/s", ORR_DIM_FLOPS_RATE, 1e15}, {"3 ZFLOP", ORR_DIM_FLOPS, 3e21},
-    {"700 W", ORR_DIM_POWER, 700},        {"1.98 GHz", ORR_DIM_FREQ, 1.98e9},
-    {"7 %", ORR_DIM_FRACTION, 0.07},      {"7%", ORR_DIM_FRACTION, 0.07},
-    {"0.07", ORR_DIM_FRACTION, 0.07},     {"1e3", ORR_DIM_NONE, 1000},
-    {"-2.5", ORR_DIM_NONE, -2.5},         {".5", ORR_DIM_NONE, 0.5},
-    {"8 GPUs", ORR_DIM_COUNT, 8},         {"2048 sequences", ORR_DIM_COUNT, 2048},
-    {"16384", ORR_DIM_COUNT, 16384},      {"  12 s  ", ORR_DIM_TIME, 12e9},
+    {"400 Gb/s", ORR_DIM_RATE, 5e10},
+    {"400Gb/s", ORR_DIM_RATE, 5e10},
+    {"50 GB/s", ORR_DIM_RATE, 5e10},
+    {"3.35 TB/s", ORR_DIM_RATE, 3.35e12},
+    {"1 GiB/s", ORR_DIM_RATE, 0x1p30},
+    {"80 GiB", ORR_DIM_BYTES, 80 * 0x1p30},
+    {"80 GB", ORR_DIM_BYTES, 80e9},
+    {"1.5 us", ORR_DIM_TIME, 1500},
+    {"2 min", ORR_DIM_TIME, 120e9},
+    {"1 d", ORR_DIM_TIME, 86400e9},
+    {"0.5 ms", ORR_DIM_TIME, 5e5},
+    {"989.4 TFLOP/s", ORR_DIM_FLOPS_RATE, 989.4e12},
+    {"1 PFLOP/s", ORR_DIM_FLOPS_RATE, 1e15},
+    {"3 ZFLOP", ORR_DIM_FLOPS, 3e21},
+    {"700 W", ORR_DIM_POWER, 700},
+    {"1.98 GHz", ORR_DIM_FREQ, 1.98e9},
+    {"7 %", ORR_DIM_FRACTION, 0.07},
+    {"7%", ORR_DIM_FRACTION, 0.07},
+    {"0.07", ORR_DIM_FRACTION, 0.07},
+    {"1e3", ORR_DIM_NONE, 1000},
+    {"-2.5", ORR_DIM_NONE, -2.5},
+    {".5", ORR_DIM_NONE, 0.5},
+    {"8 GPUs", ORR_DIM_COUNT, 8},
+    {"2048 sequences", ORR_DIM_COUNT, 2048},
+    {"16384", ORR_DIM_COUNT, 16384},
+    {"  12 s  ", ORR_DIM_TIME, 12e9},
 };
 
 static const struct {
@@ -30,16 +43,16 @@ static const struct {
     OrrDim dim;
     const char *says;
 } bad[] = {
-    {"400", ORR_DIM_RATE, "lacks its unit"},   {"400 GB", ORR_DIM_RATE, "Gb/s"},
-    {"400 Gbs", ORR_DIM_RATE, "\"Gbs\""},      {"80 gb", ORR_DIM_BYTES, "GiB"},
-    {"80 Gb", ORR_DIM_BYTES, "GiB"},           {"0", ORR_DIM_TIME, "ns, us, ms"},
-    {"fast", ORR_DIM_RATE, "not a number"},    {"", ORR_DIM_NONE, "not a number"},
-    {"nan s", ORR_DIM_TIME, "not a number"},   {"inf s", ORR_DIM_TIME, "not a number"},
-    {"-inf", ORR_DIM_NONE, "not a number"},    {"0x10 B", ORR_DIM_BYTES, "hexadecimal"},
-    {"1e999 B", ORR_DIM_BYTES, "too large"},   {"1e308 PiB", ORR_DIM_BYTES, "too large"},
-    {"1,5 s", ORR_DIM_TIME, "separator"},      {"1_000 B", ORR_DIM_BYTES, "separator"},
-    {"1.5 GPUs", ORR_DIM_COUNT, "whole"},      {"8 GPUs!", ORR_DIM_COUNT, "noun"},
-    {"12 m", ORR_DIM_TIME, "min"},             {"5 %", ORR_DIM_NONE, "no unit"},
+    {"400", ORR_DIM_RATE, "lacks its unit"}, {"400 GB", ORR_DIM_RATE, "Gb/s"},
+    {"400 Gbs", ORR_DIM_RATE, "\"Gbs\""},    {"80 gb", ORR_DIM_BYTES, "GiB"},
+    {"80 Gb", ORR_DIM_BYTES, "GiB"},         {"0", ORR_DIM_TIME, "ns, us, ms"},
+    {"fast", ORR_DIM_RATE, "not a number"},  {"", ORR_DIM_NONE, "not a number"},
+    {"nan s", ORR_DIM_TIME, "not a number"}, {"inf s", ORR_DIM_TIME, "not a number"},
+    {"-inf", ORR_DIM_NONE, "not a number"},  {"0x10 B", ORR_DIM_BYTES, "hexadecimal"},
+    {"1e999 B", ORR_DIM_BYTES, "too large"}, {"1e308 PiB", ORR_DIM_BYTES, "too large"},
+    {"1,5 s", ORR_DIM_TIME, "separator"},    {"1_000 B", ORR_DIM_BYTES, "separator"},
+    {"1.5 GPUs", ORR_DIM_COUNT, "whole"},    {"8 GPUs!", ORR_DIM_COUNT, "noun"},
+    {"12 m", ORR_DIM_TIME, "min"},           {"5 %", ORR_DIM_NONE, "no unit"},
 };
 
 static void test_units_read_as_si_base(void **state)

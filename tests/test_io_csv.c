@@ -26,8 +26,8 @@ static void check_refused(const char *text, OrrCsvFlags flags, const char *says)
 static void test_csv_quotes_and_lines_as_rfc_4180(void **state)
 {
     (void)state;
-    g_autoptr(OrrCsv) csv = parse("\xef\xbb\xbfname,n\r\n\"a, \"\"b\"\"\n c\",1\r\n\r\n  x y ,2\nz,",
-                                  ORR_CSV_PLAIN);
+    g_autoptr(OrrCsv) csv =
+        parse("\xef\xbb\xbfname,n\r\n\"a, \"\"b\"\"\n c\",1\r\n\r\n  x y ,2\nz,", ORR_CSV_PLAIN);
     assert_int_equal(orr_csv_n_rows(csv), 3);
     assert_int_equal(orr_csv_column(csv, "n"), 1);
     assert_int_equal(orr_csv_column(csv, "N"), -1);
@@ -47,7 +47,8 @@ static void test_csv_refuses_with_the_line(void **state)
     check_refused("a,b\n1,2,3\n", ORR_CSV_PLAIN, "t.csv:2: a row of 3 cells; 2 will do");
     check_refused("a,a\n", ORR_CSV_PLAIN, "t.csv:1: column \"a\" stands twice");
     check_refused("a,b\n1,x\"y\n", ORR_CSV_PLAIN, "t.csv:2: a quote inside a cell");
-    check_refused("a,b\n\n1,\"y\nz\n", ORR_CSV_PLAIN, "t.csv:3: a quoted cell of this row does not");
+    check_refused("a,b\n\n1,\"y\nz\n", ORR_CSV_PLAIN,
+                  "t.csv:3: a quoted cell of this row does not");
     check_refused("a\n\xff\n", ORR_CSV_PLAIN, "t.csv:2: bytes that are not UTF-8");
 }
 

@@ -220,7 +220,8 @@ static void test_progress_tells_the_time_left(void **state)
     (void)state;
     g_autoptr(OrrProgress) p = orr_progress_new("simulating", 4000, "steps");
     orr_progress_set(p, 1);
-    g_autofree char *begun = orr_progress_text(p, 0, 5), *text = orr_progress_text(p, 1000, 2000000);
+    g_autofree char *begun = orr_progress_text(p, 0, 5),
+                    *text = orr_progress_text(p, 1000, 2000000);
     assert_string_equal(begun, "simulating: 0 of 4,000 steps");
     assert_string_equal(text, "simulating: 1,000 of 4,000 steps, 6 s left");
 }

@@ -95,8 +95,8 @@ static void test_json_many_keys_are_checked_too(void **state)
 static void test_json_infinity_of_python_reads_as_null_on_request(void **state)
 {
     (void)state;
-    g_autoptr(OrrJson) json = parse("{\"a\": [0.0, Infinity], \"b\": -Infinity, \"c\": 1}",
-                                    ORR_JSON_INFINITY);
+    g_autoptr(OrrJson) json =
+        parse("{\"a\": [0.0, Infinity], \"b\": -Infinity, \"c\": 1}", ORR_JSON_INFINITY);
     JsonObject *root = orr_json_root_object(json, NULL);
     assert_false(orr_json_has(root, "b"));
     assert_true(orr_json_has(root, "c"));

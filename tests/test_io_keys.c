@@ -129,10 +129,26 @@ static void test_keys_refuse_what_is_not_text(void **state)
 /* Random texts from pieces that matter; accepted by both, they must hold the same. */
 static char *random_text(GRand *rand)
 {
-    static const char *const pieces[] = {"[a]\n",  "[b c]\n", "x = 1\n", "y=two words\n", "\n",
-                                         "# c\n",  "  z = 3", "\n",      "k.l-m =\n",     "=",
-                                         "[",      "]\n",     "q",       "\r\n",          " ",
-                                         "w = a#b\n", "v = \xc3\xa9\n", "\t",   "u = a=b\n",  "[d] \n"};
+    static const char *const pieces[] = {"[a]\n",
+                                         "[b c]\n",
+                                         "x = 1\n",
+                                         "y=two words\n",
+                                         "\n",
+                                         "# c\n",
+                                         "  z = 3",
+                                         "\n",
+                                         "k.l-m =\n",
+                                         "=",
+                                         "[",
+                                         "]\n",
+                                         "q",
+                                         "\r\n",
+                                         " ",
+                                         "w = a#b\n",
+                                         "v = \xc3\xa9\n",
+                                         "\t",
+                                         "u = a=b\n",
+                                         "[d] \n"};
     GString *text = g_string_new("[g]\n");
     for (int n = g_rand_int_range(rand, 0, 12); n > 0; n--)
         g_string_append(text, pieces[g_rand_int_range(rand, 0, G_N_ELEMENTS(pieces))]);

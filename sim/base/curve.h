@@ -13,8 +13,8 @@ typedef struct {
 } OrrCurve;
 
 typedef enum {
-    ORR_CURVE_HOLD,  /* beyond the ends: the value there */
-    ORR_CURVE_SLOPE  /* beyond the ends: on with the power law of the outermost pair */
+    ORR_CURVE_HOLD, /* beyond the ends: the value there */
+    ORR_CURVE_SLOPE /* beyond the ends: on with the power law of the outermost pair */
 } OrrCurveEnd;
 
 /* @x increasing and above 0, @y above 0, @n at least 1: checked by the caller. */

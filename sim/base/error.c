@@ -1,6 +1,9 @@
 #include "sim/base/error.h"
 
-G_DEFINE_QUARK(orr-error, orr_error)
+GQuark orr_error_quark(void)
+{
+    return g_quark_from_static_string("orr-error-quark");
+}
 
 static bool fail(GError **error, OrrErrorCode code, const char *format, va_list args)
 {

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-double orr_stats_mean(const double *x, size_t n); /* NAN if n is 0 */
+double orr_stats_mean(const double *x, size_t n);      /* NAN if n is 0 */
 double orr_stats_deviation(const double *x, size_t n); /* of a sample, n - 1; NAN below 2 */
 double orr_stats_median(const double *x, size_t n);    /* NAN if n is 0 */
 /* @frac 0..1, linear between order statistics (type 7 of Hyndman and Fan 1996); NAN if n is 0. */

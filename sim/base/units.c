@@ -10,19 +10,19 @@ typedef struct {
 
 /* Decimal prefixes are SI's, binary ones IEC 80000-13's; a bit is an eighth of a byte. */
 static const Unit none_units[] = {{NULL, 1}};
-static const Unit time_units[] = {{"ns", 1},    {"us", 1e3},     {"ms", 1e6},     {"s", 1e9},
+static const Unit time_units[] = {{"ns", 1},     {"us", 1e3},   {"ms", 1e6},    {"s", 1e9},
                                   {"min", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {NULL, 0}};
-static const Unit byte_units[] = {
-    {"B", 1},       {"kB", 1e3},       {"MB", 1e6},           {"GB", 1e9},
-    {"TB", 1e12},   {"PB", 1e15},      {"KiB", 1024.0},       {"MiB", 1048576.0},
-    {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"PiB", 0x1p50},       {NULL, 0}};
+static const Unit byte_units[] = {{"B", 1},        {"kB", 1e3},        {"MB", 1e6},
+                                  {"GB", 1e9},     {"TB", 1e12},       {"PB", 1e15},
+                                  {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 0x1p30},
+                                  {"TiB", 0x1p40}, {"PiB", 0x1p50},    {NULL, 0}};
 static const Unit rate_units[] = {
-    {"B/s", 1},         {"kB/s", 1e3},       {"MB/s", 1e6},        {"GB/s", 1e9},
-    {"TB/s", 1e12},     {"b/s", 0.125},      {"kb/s", 125},        {"Mb/s", 125e3},
-    {"Gb/s", 125e6},    {"Tb/s", 125e9},     {"KiB/s", 1024.0},    {"MiB/s", 1048576.0},
-    {"GiB/s", 0x1p30}, {"TiB/s", 0x1p40}, {NULL, 0}};
-static const Unit flop_units[] = {{"FLOP", 1},     {"MFLOP", 1e6},  {"GFLOP", 1e9}, {"TFLOP", 1e12},
-                                  {"PFLOP", 1e15}, {"EFLOP", 1e18}, {"ZFLOP", 1e21}, {NULL, 0}};
+    {"B/s", 1},        {"kB/s", 1e3},        {"MB/s", 1e6},     {"GB/s", 1e9},     {"TB/s", 1e12},
+    {"b/s", 0.125},    {"kb/s", 125},        {"Mb/s", 125e3},   {"Gb/s", 125e6},   {"Tb/s", 125e9},
+    {"KiB/s", 1024.0}, {"MiB/s", 1048576.0}, {"GiB/s", 0x1p30}, {"TiB/s", 0x1p40}, {NULL, 0}};
+static const Unit flop_units[] = {{"FLOP", 1},     {"MFLOP", 1e6},  {"GFLOP", 1e9},
+                                  {"TFLOP", 1e12}, {"PFLOP", 1e15}, {"EFLOP", 1e18},
+                                  {"ZFLOP", 1e21}, {NULL, 0}};
 static const Unit flop_rate_units[] = {{"FLOP/s", 1},     {"MFLOP/s", 1e6},  {"GFLOP/s", 1e9},
                                        {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}, {"EFLOP/s", 1e18},
                                        {NULL, 0}};
@@ -153,7 +153,7 @@ static char *scaled(double value, const Unit *units, guint n)
 
 char *orr_units_bytes(double bytes)
 {
-    static const Unit units[] = {{"B", 1},          {"KiB", 1024.0},  {"MiB", 1048576.0},
+    static const Unit units[] = {{"B", 1},        {"KiB", 1024.0}, {"MiB", 1048576.0},
                                  {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"PiB", 0x1p50}};
     return scaled(bytes, units, G_N_ELEMENTS(units));
 }
@@ -170,7 +170,8 @@ char *orr_units_rate(double bytes_per_s)
 
 char *orr_units_time(int64_t ns)
 {
-    /* two minutes, hours or days before the larger unit takes over: 90 s reads better than 1.5 min */
+    /* two minutes, hours or days before the larger unit takes over: 90 s reads better than 1.5 min
+     */
     double v = (double)ns;
     guint n = fabs(v) >= 2 * 86400e9 ? 7 : fabs(v) >= 2 * 3600e9 ? 6 : fabs(v) >= 120e9 ? 5 : 4;
     return scaled(v, time_units, n);

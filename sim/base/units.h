@@ -6,16 +6,16 @@
 #include "sim/base/error.h"
 
 typedef enum {
-    ORR_DIM_NONE,    /* a bare number */
-    ORR_DIM_COUNT,   /* a whole number with an optional, checked noun: `8 GPUs`, `2048 sequences` */
-    ORR_DIM_TIME,    /* ns us ms s min h d -> nanoseconds */
-    ORR_DIM_BYTES,   /* B kB MB GB TB KiB MiB GiB TiB -> bytes */
-    ORR_DIM_RATE,    /* B/s .. GB/s .. Gb/s Tb/s (bits, decimal) -> bytes per second */
-    ORR_DIM_FLOPS,   /* FLOP GFLOP TFLOP -> FLOP */
+    ORR_DIM_NONE,  /* a bare number */
+    ORR_DIM_COUNT, /* a whole number with an optional, checked noun: `8 GPUs`, `2048 sequences` */
+    ORR_DIM_TIME,  /* ns us ms s min h d -> nanoseconds */
+    ORR_DIM_BYTES, /* B kB MB GB TB KiB MiB GiB TiB -> bytes */
+    ORR_DIM_RATE,  /* B/s .. GB/s .. Gb/s Tb/s (bits, decimal) -> bytes per second */
+    ORR_DIM_FLOPS, /* FLOP GFLOP TFLOP -> FLOP */
     ORR_DIM_FLOPS_RATE, /* FLOP/s .. TFLOP/s PFLOP/s -> FLOP per second */
-    ORR_DIM_POWER,   /* W kW MW -> watts */
-    ORR_DIM_FREQ,    /* Hz MHz GHz -> hertz */
-    ORR_DIM_FRACTION, /* 0.07 or 7 % -> 0.07; bare numbers are fractions */
+    ORR_DIM_POWER,      /* W kW MW -> watts */
+    ORR_DIM_FREQ,       /* Hz MHz GHz -> hertz */
+    ORR_DIM_FRACTION,   /* 0.07 or 7 % -> 0.07; bare numbers are fractions */
     ORR_N_DIMS
 } OrrDim;
 
@@ -40,11 +40,11 @@ char *orr_units_format(double value, OrrDim dim);
 char *orr_units_double(double value);
 
 /* Each returns a short text for people ("1.5 GiB", "12.3 ms", "400 Gb/s"); free with g_free. */
-char *orr_units_bytes(double bytes);          /* binary prefixes */
-char *orr_units_bytes_si(double bytes);       /* decimal prefixes */
+char *orr_units_bytes(double bytes);    /* binary prefixes */
+char *orr_units_bytes_si(double bytes); /* decimal prefixes */
 char *orr_units_time(int64_t ns);
-char *orr_units_rate(double bytes_per_s);     /* GB/s */
-char *orr_units_count(double n);              /* 1,234,567 */
+char *orr_units_rate(double bytes_per_s); /* GB/s */
+char *orr_units_count(double n);          /* 1,234,567 */
 /* The units that @dim takes, for messages: "ns, us, ms, s, min, h or d". */
 const char *orr_units_names(OrrDim dim);
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define MAX_WORD 64  /* longer words are not compared: nobody mistypes those */
+#define MAX_WORD 64   /* longer words are not compared: nobody mistypes those */
 #define MAX_LISTED 40 /* more names than a message can bear */
 
 /* Optimal string alignment distance (Damerau, CACM 7(3), 1964, without repeated edits). */
@@ -20,8 +20,7 @@ guint orr_words_distance(const char *a, const char *b)
         for (size_t j = 1; j <= m; j++) {
             char x = g_ascii_tolower(a[i - 1]), y = g_ascii_tolower(b[j - 1]);
             guint best = MIN(up[j - 1] + (x != y), MIN(up[j], row[j - 1]) + 1);
-            if (i > 1 && j > 1 && x == g_ascii_tolower(b[j - 2]) &&
-                y == g_ascii_tolower(a[i - 2]))
+            if (i > 1 && j > 1 && x == g_ascii_tolower(b[j - 2]) && y == g_ascii_tolower(a[i - 2]))
                 best = MIN(best, two_up[j - 2] + 1);
             row[j] = best;
         }

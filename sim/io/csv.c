@@ -10,7 +10,7 @@
 #include "sim/io/text.h"
 
 #define MAX_CSV_BYTES (256u << 20) /* ours: far above the largest table of measurements */
-#define ROW_NOT_BEGUN 0 /* libcsv, libcsv.c: parser state between two rows */
+#define ROW_NOT_BEGUN 0            /* libcsv, libcsv.c: parser state between two rows */
 
 typedef struct {
     guint first, n; /* cells */
@@ -20,8 +20,8 @@ typedef struct {
 struct OrrCsv {
     char *name;
     GStringChunk *text;
-    GPtrArray *cells; /* of all rows, one after another; in text */
-    GArray *rows;     /* Row, without the header */
+    GPtrArray *cells;   /* of all rows, one after another; in text */
+    GArray *rows;       /* Row, without the header */
     GPtrArray *columns; /* NULL-terminated */
 };
 
@@ -219,8 +219,8 @@ bool orr_csv_fail(const OrrCsv *csv, guint row, int column, GError **error, cons
                           is_named ? (char *)csv->columns->pdata[column] : number, value, what);
 }
 
-bool orr_csv_number(const OrrCsv *csv, guint row, int column, double min, double max,
-                    double *value, GError **error)
+bool orr_csv_number(const OrrCsv *csv, guint row, int column, double min, double max, double *value,
+                    GError **error)
 {
     double v;
     const char *unit;
@@ -231,14 +231,15 @@ bool orr_csv_number(const OrrCsv *csv, guint row, int column, double min, double
                             "\"%s\" behind the number; the unit stands in the header", unit);
     if (v < min || v > max) {
         g_autofree char *low = orr_units_double(min), *high = orr_units_double(max);
-        return orr_csv_fail(csv, row, column, error, "is out of range; %s to %s will do", low, high);
+        return orr_csv_fail(csv, row, column, error, "is out of range; %s to %s will do", low,
+                            high);
     }
     *value = v;
     return true;
 }
 
-bool orr_csv_int(const OrrCsv *csv, guint row, int column, int64_t min, int64_t max,
-                 int64_t *value, GError **error)
+bool orr_csv_int(const OrrCsv *csv, guint row, int column, int64_t min, int64_t max, int64_t *value,
+                 GError **error)
 {
     double v;
     if (!orr_csv_number(csv, row, column, (double)min, (double)max, &v, error))

@@ -24,8 +24,8 @@ void orr_csv_free(OrrCsv *csv);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrCsv, orr_csv_free)
 
 const char *orr_csv_name(const OrrCsv *csv);
-guint orr_csv_n_rows(const OrrCsv *csv);    /* without the header */
-guint orr_csv_n_columns(const OrrCsv *csv); /* of the header, or of the first row */
+guint orr_csv_n_rows(const OrrCsv *csv);               /* without the header */
+guint orr_csv_n_columns(const OrrCsv *csv);            /* of the header, or of the first row */
 const char *const *orr_csv_columns(const OrrCsv *csv); /* names, NULL-terminated */
 /* Number of the column of that name, or -1. */
 int orr_csv_column(const OrrCsv *csv, const char *column);
@@ -38,10 +38,10 @@ const char *orr_csv_cell(const OrrCsv *csv, guint row, int column);
 guint orr_csv_line(const OrrCsv *csv, guint row);
 
 /* A plain decimal within [@min, @max]; the error says "FILE:LINE: COLUMN = VALUE: ...". */
-bool orr_csv_number(const OrrCsv *csv, guint row, int column, double min, double max,
-                    double *value, GError **error);
-bool orr_csv_int(const OrrCsv *csv, guint row, int column, int64_t min, int64_t max,
-                 int64_t *value, GError **error);
+bool orr_csv_number(const OrrCsv *csv, guint row, int column, double min, double max, double *value,
+                    GError **error);
+bool orr_csv_int(const OrrCsv *csv, guint row, int column, int64_t min, int64_t max, int64_t *value,
+                 GError **error);
 
 /* Sets @error to "FILE:LINE: COLUMN = VALUE: what"; returns false. */
 bool orr_csv_fail(const OrrCsv *csv, guint row, int column, GError **error, const char *format, ...)

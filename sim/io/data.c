@@ -93,7 +93,8 @@ char *orr_data_find(const char *folder, const char *name, const char *suffix, GE
     if (names[0])
         orr_fail_input(error, "%s: no such %s; %s", name, kind, hint);
     else
-        orr_fail_input(error, "%s: no such %s: no data files in %s; set ORRERY_DATA to their folder",
-                       name, kind, places);
+        orr_fail_input(error,
+                       "%s: no such %s: no data files in %s; set ORRERY_DATA to their folder", name,
+                       kind, places);
     return NULL;
 }

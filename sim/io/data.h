@@ -11,7 +11,8 @@
 /**
  * orr_data_find: the path of the data file called @name.
  * @folder: below the data folder, "topologies/gpus".
- * @name: a name without suffix; with a '/' in it or ending in @suffix it is a path and used as it is.
+ * @name: a name without suffix; with a '/' in it or ending in @suffix it is a path and used as it
+ * is.
  * @suffix: ".ini"
  * Returns: the path, g_free; NULL with @error (ORR_ERROR_INPUT) that suggests the nearest name.
  */

@@ -13,17 +13,17 @@
 
 #include "sim/base/units.h"
 
-#define BUFFER_BYTES 65536 /* ours: a write call per 64 KiB costs nothing against the disk */
-#define READ_BYTES (1u << 18)  /* ours */
-#define GZIP_WINDOW (15 + 16)  /* zlib manual, deflateInit2: largest window, gzip header */
-#define GZIP_MEMORY 8          /* zlib manual, deflateInit2: default */
-#define MAX_TEMP_NAMES 100     /* ours: stale names of as many killed runs with our process id */
+#define BUFFER_BYTES 65536    /* ours: a write call per 64 KiB costs nothing against the disk */
+#define READ_BYTES (1u << 18) /* ours */
+#define GZIP_WINDOW (15 + 16) /* zlib manual, deflateInit2: largest window, gzip header */
+#define GZIP_MEMORY 8         /* zlib manual, deflateInit2: default */
+#define MAX_TEMP_NAMES 100    /* ours: stale names of as many killed runs with our process id */
 
 struct OrrOut {
     char *path, *temp; /* temp NULL: no rename at the end */
     int fd;            /* -1: to text */
     bool owns_fd;
-    bool is_unnamed;   /* temp does not exist yet: O_TMPFILE */
+    bool is_unnamed; /* temp does not exist yet: O_TMPFILE */
     GString *text;
     bool is_gzip;
     z_stream zip;
@@ -142,7 +142,8 @@ static bool open_target(OrrOut *out, const char *path, GError **error)
             return orr_fail_env(error, "%s: cannot write: %s", path, g_strerror(errno));
         return true;
     }
-    char *real = exists ? realpath(path, NULL) : NULL; /* keep a symbolic link, replace its target */
+    char *real =
+        exists ? realpath(path, NULL) : NULL; /* keep a symbolic link, replace its target */
     out->path = g_strdup(real ? real : path);
     free(real);
     return open_temp(out, exists ? &st : NULL, error);
@@ -255,8 +256,7 @@ bool orr_out_commit(OrrOut *out, GError **error)
     if (out->temp && out->first_errno == 0 && rename(out->temp, out->path) != 0)
         out->first_errno = errno;
     if (out->first_errno != 0)
-        return orr_fail_env(error, "%s: cannot write: %s", out->path,
-                            g_strerror(out->first_errno));
+        return orr_fail_env(error, "%s: cannot write: %s", out->path, g_strerror(out->first_errno));
     if (out->temp)
         sync_folder(out->path);
     g_clear_pointer(&out->temp, g_free);
@@ -319,7 +319,8 @@ static GString *read_all(gzFile gz, const char *path, gsize limit_bytes, GError 
         }
         if (text->len > limit_bytes) {
             g_autofree char *most = orr_units_bytes((double)limit_bytes);
-            orr_fail_input(error, "%s: is larger than the %s that such a file may have", path, most);
+            orr_fail_input(error, "%s: is larger than the %s that such a file may have", path,
+                           most);
             return NULL;
         }
         if (n == 0)

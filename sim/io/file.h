@@ -1,10 +1,10 @@
 /* Files, whole or not at all.
  *
- * Output goes to a file without a name (or, where the file system has none, to a hidden temporary one
- * beside the target) and is renamed over the target on commit, so an interrupted run leaves the old
- * file or the whole new one. A name that ends in .gz is compressed,
- * without a time stamp, so that same contents give same bytes. Errors are remembered and told by
- * orr_out_commit: writers need not check each call. Left out: locking. */
+ * Output goes to a file without a name (or, where the file system has none, to a hidden temporary
+ * one beside the target) and is renamed over the target on commit, so an interrupted run leaves the
+ * old file or the whole new one. A name that ends in .gz is compressed, without a time stamp, so
+ * that same contents give same bytes. Errors are remembered and told by orr_out_commit: writers
+ * need not check each call. Left out: locking. */
 #ifndef ORR_IO_FILE_H
 #define ORR_IO_FILE_H
 
@@ -13,8 +13,9 @@
 /**
  * orr_file_read: all of a file, decompressed if it is gzip.
  * @limit_bytes: refuses more than this after decompression.
- * Returns: the contents with a NUL behind them (not counted in *@length, which may be NULL), g_free;
- * NULL with @error (ORR_ERROR_INPUT: absent, unreadable, a folder, too large, damaged gzip).
+ * Returns: the contents with a NUL behind them (not counted in *@length, which may be NULL),
+ * g_free; NULL with @error (ORR_ERROR_INPUT: absent, unreadable, a folder, too large, damaged
+ * gzip).
  */
 char *orr_file_read(const char *path, gsize limit_bytes, gsize *length, GError **error);
 

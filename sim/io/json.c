@@ -193,9 +193,9 @@ bool orr_json_int(const OrrJson *json, JsonObject *object, const char *key, int6
         return orr_json_fail(json, object, key, error, "is not a whole number");
     int64_t v = is_int ? json_node_get_int(node) : (int64_t)d;
     if (v < min || v > max)
-        return orr_json_fail(json, object, key, error,
-                             "is out of range; %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " will do",
-                             min, max);
+        return orr_json_fail(
+            json, object, key, error,
+            "is out of range; %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " will do", min, max);
     *value = v;
     return true;
 }

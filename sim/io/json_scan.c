@@ -5,8 +5,8 @@
 
 #include "sim/io/text.h"
 
-#define MAX_NESTING 200  /* ours: bounds recursion; RFC 8259, section 9 allows a limit */
-#define FEW_KEYS 16      /* ours: below it comparing is quicker than hashing */
+#define MAX_NESTING 200 /* ours: bounds recursion; RFC 8259, section 9 allows a limit */
+#define FEW_KEYS 16     /* ours: below it comparing is quicker than hashing */
 
 typedef struct {
     const char *start;
@@ -207,8 +207,9 @@ static bool scan_member(Scan *s, guint first, GHashTable **set)
     Slice key;
     gsize key_at = s->at;
     if (peek(s) != '"')
-        return fail(s, s->at, peek(s) == '}' ? "a comma before the closing brace"
-                                             : "a key in quotes should stand here");
+        return fail(s, s->at,
+                    peek(s) == '}' ? "a comma before the closing brace"
+                                   : "a key in quotes should stand here");
     if (!scan_string(s, &key))
         return false;
     if (!is_new_key(s, key, first, set)) {
@@ -238,8 +239,9 @@ static bool scan_separator(Scan *s, char close, bool *has_more)
     skip_blanks(s);
     char c = peek(s);
     if (c != ',' && c != close)
-        return fail(s, s->at, close == '}' ? "a comma or } should stand here"
-                                           : "a comma or ] should stand here");
+        return fail(s, s->at,
+                    close == '}' ? "a comma or } should stand here"
+                                 : "a comma or ] should stand here");
     *has_more = c == ',';
     s->at++;
     if (*has_more)
@@ -308,8 +310,12 @@ static bool scan_value(Scan *s)
 bool orr_json_scan(const char *name, char *text, gsize length, bool has_infinity, GError **error)
 {
     g_autoptr(GArray) keys = g_array_new(FALSE, FALSE, sizeof(Slice));
-    Scan s = {.name = name, .text = text, .length = length, .has_infinity = has_infinity,
-              .keys = keys, .error = error};
+    Scan s = {.name = name,
+              .text = text,
+              .length = length,
+              .has_infinity = has_infinity,
+              .keys = keys,
+              .error = error};
     if (!scan_value(&s))
         return false;
     skip_blanks(&s);
@@ -320,7 +326,11 @@ guint orr_json_line_of(const char *text, gsize length, const char *path)
 {
     g_autoptr(GArray) keys = g_array_new(FALSE, FALSE, sizeof(Slice));
     g_autoptr(GString) here = g_string_new(NULL);
-    Scan s = {.name = "", .text = (char *)text, .length = length, .keys = keys, .target = path,
+    Scan s = {.name = "",
+              .text = (char *)text,
+              .length = length,
+              .keys = keys,
+              .target = path,
               .path = here};
     return scan_value(&s) ? s.found_line : 0;
 }

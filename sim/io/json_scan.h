@@ -7,8 +7,8 @@
 /**
  * orr_json_scan: refuses what RFC 8259 does not have, and keys that stand twice in one object (as
  * they are written: escapes are not resolved for that).
- * @has_infinity: take Infinity and -Infinity and overwrite them in @text with a null of equal length.
- * Returns: true, or false with @error "FILE:LINE:COLUMN: ...".
+ * @has_infinity: take Infinity and -Infinity and overwrite them in @text with a null of equal
+ * length. Returns: true, or false with @error "FILE:LINE:COLUMN: ...".
  */
 bool orr_json_scan(const char *name, char *text, gsize length, bool has_infinity, GError **error);
 

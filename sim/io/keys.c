@@ -10,7 +10,7 @@
 #include "sim/io/text.h"
 
 #define MAX_KEY_FILE_BYTES (1u << 20) /* ours: a key file is written by hand */
-#define MAX_FLAWS 100 /* ours: nobody reads more at once */
+#define MAX_FLAWS 100                 /* ours: nobody reads more at once */
 
 static void group_free(gpointer data)
 {
@@ -231,8 +231,9 @@ static void note_unknown_groups(OrrKeys *keys)
             continue;
         g_autofree char *hint = orr_words_hint(g->name, (const char *const *)known->pdata);
         g_autofree char *line = g->line ? g_strdup_printf("%u", g->line) : g_strdup(g->origin);
-        orr_keys__flaw(keys, g->line, g_strdup_printf("%s:%s: [%s]: unknown group; %s", keys->name,
-                                                      line, g->name, hint));
+        orr_keys__flaw(
+            keys, g->line,
+            g_strdup_printf("%s:%s: [%s]: unknown group; %s", keys->name, line, g->name, hint));
     }
 }
 

@@ -37,8 +37,8 @@ typedef enum {
 } OrrKeyFlags;
 
 /* Text; "" if absent and no @fallback. Owned by @keys. */
-const char *orr_keys_string(OrrKeys *keys, const char *group, const char *key,
-                            const char *fallback, OrrKeyFlags flags);
+const char *orr_keys_string(OrrKeys *keys, const char *group, const char *key, const char *fallback,
+                            OrrKeyFlags flags);
 /* A number with its unit, within [@min, @max]; outside is an error that names the range. */
 double orr_keys_number(OrrKeys *keys, const char *group, const char *key, OrrDim dim, double min,
                        double max, double fallback, OrrKeyFlags flags);

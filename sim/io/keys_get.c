@@ -62,8 +62,8 @@ static KeyEntry *ask(OrrKeys *keys, const char *group, const char *key, OrrKeyFl
     return NULL;
 }
 
-const char *orr_keys_string(OrrKeys *keys, const char *group, const char *key,
-                            const char *fallback, OrrKeyFlags flags)
+const char *orr_keys_string(OrrKeys *keys, const char *group, const char *key, const char *fallback,
+                            OrrKeyFlags flags)
 {
     KeyEntry *e = ask(keys, group, key, flags, g_strdup(fallback));
     if (!e)
@@ -128,7 +128,8 @@ int64_t orr_keys_int(OrrKeys *keys, const char *group, const char *key, const ch
     } else if (v != floor(v) || fabs(v) > 0x1p53) {
         orr_keys_complain(keys, group, key, "is not a whole number");
     } else if (*unit && !noun) {
-        orr_keys_complain(keys, group, key, "\"%s\" does not fit here; a bare number will do", unit);
+        orr_keys_complain(keys, group, key, "\"%s\" does not fit here; a bare number will do",
+                          unit);
     } else if (*unit && !noun_fits(unit, noun)) {
         orr_keys_complain(keys, group, key, "\"%s\" does not fit here; %s will do", unit, noun);
     } else if (v < (double)min || v > (double)max) {
@@ -156,8 +157,9 @@ bool orr_keys_bool(OrrKeys *keys, const char *group, const char *key, bool fallb
         if (g_ascii_strcasecmp(e->value, no[i]) == 0)
             return false;
     }
-    orr_keys_complain(keys, group, key, "is not a yes or a no; yes, no, true, false, on, off, 1 "
-                                        "or 0 will do");
+    orr_keys_complain(keys, group, key,
+                      "is not a yes or a no; yes, no, true, false, on, off, 1 "
+                      "or 0 will do");
     return fallback;
 }
 

@@ -1,8 +1,8 @@
 /* The scanner of key files: GLib's syntax, with lines, trailing comments and duplicates.
  *
  * Where both accept a text, this scanner and GKeyFile agree on groups, keys and values, trailing
- * comments and blanks behind a value apart (tests/test_io_keys.c). Left out: GKeyFile's localised keys
- * and its escapes (values are taken as they stand). */
+ * comments and blanks behind a value apart (tests/test_io_keys.c). Left out: GKeyFile's localised
+ * keys and its escapes (values are taken as they stand). */
 #include "sim/io/keys_priv.h"
 
 #include <string.h>
@@ -72,8 +72,9 @@ static void scan_pair(OrrKeys *keys, const KeyGroup *group, char *line, guint nu
     else if (!group)
         flaw = "stands before any [group]";
     if (flaw) {
-        orr_keys__flaw(keys, number, g_strdup_printf("%s:%u: \"%s\" %s", keys->name, number,
-                                                     flaw[0] == 'i' ? key : shown, flaw));
+        orr_keys__flaw(keys, number,
+                       g_strdup_printf("%s:%u: \"%s\" %s", keys->name, number,
+                                       flaw[0] == 'i' ? key : shown, flaw));
         return;
     }
     KeyEntry *old = orr_keys__entry(keys, group->name, key);

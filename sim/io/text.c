@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf" /* U+FEFF in UTF-8; RFC 3629, section 6 */
-#define EXCERPT_BYTES 60 /* what a message of one line can bear */
+#define EXCERPT_BYTES 60               /* what a message of one line can bear */
 
 guint orr_text_line(const char *text, gsize offset)
 {

@@ -16,9 +16,9 @@
 #include "sim/base/random.h"
 #include "tests/fuzz/fuzz.h"
 
-#define MAX_INPUT_BYTES 65536   /* parsers are linear; larger inputs only slow the search */
-#define QUICK_MUTATIONS 300     /* for make check: a fraction of a second */
-#define HANG_SECONDS 20         /* no input may take so long */
+#define MAX_INPUT_BYTES 65536 /* parsers are linear; larger inputs only slow the search */
+#define QUICK_MUTATIONS 300   /* for make check: a fraction of a second */
+#define HANG_SECONDS 20       /* no input may take so long */
 
 /* What the handler of a crash needs: the input in hand. */
 static struct {
@@ -96,10 +96,38 @@ static char **corpus_paths(const char *target)
     return (char **)g_ptr_array_free(paths, FALSE);
 }
 
-static const char *const tokens[] = {
-    "[",     "]",    "=",    "\n",  "\"", ",",   "{",     "}",   ":",       "#",      " # ",  "%",
-    "-1",    "0",    "1e30", "nan", "inf", "1e-320", "99999999999999999999", " GB/s", " GiB", "\\u",
-    "\xff",  "\xef\xbb\xbf", "null", "true", "\r\n", "0x10", "/", "..", "source = x\n", "2147483648"};
+static const char *const tokens[] = {"[",
+                                     "]",
+                                     "=",
+                                     "\n",
+                                     "\"",
+                                     ",",
+                                     "{",
+                                     "}",
+                                     ":",
+                                     "#",
+                                     " # ",
+                                     "%",
+                                     "-1",
+                                     "0",
+                                     "1e30",
+                                     "nan",
+                                     "inf",
+                                     "1e-320",
+                                     "99999999999999999999",
+                                     " GB/s",
+                                     " GiB",
+                                     "\\u",
+                                     "\xff",
+                                     "\xef\xbb\xbf",
+                                     "null",
+                                     "true",
+                                     "\r\n",
+                                     "0x10",
+                                     "/",
+                                     "..",
+                                     "source = x\n",
+                                     "2147483648"};
 
 /* Changes @input in place: a few bytes, a token, a cut, a repetition, a piece of another input. */
 static void mutate(GByteArray *input, const GPtrArray *corpus, OrrRandom r, uint64_t i, uint64_t k)

@@ -16,14 +16,13 @@ static void check_round_trip(const OrrCsv *csv)
             orr_csv_put(&w, orr_csv_cell(csv, i, (int)j));
         orr_csv_end_row(&w);
     }
-    g_autoptr(OrrCsv) again = orr_csv_parse("again.csv", text->str, text->len,
-                                            ORR_CSV_NO_HEADER | ORR_CSV_RAGGED, NULL);
+    g_autoptr(OrrCsv) again =
+        orr_csv_parse("again.csv", text->str, text->len, ORR_CSV_NO_HEADER | ORR_CSV_RAGGED, NULL);
     g_assert(again && orr_csv_n_rows(again) == orr_csv_n_rows(csv) + 1);
     for (guint i = 0; i < orr_csv_n_rows(csv); i++) {
         g_assert(orr_csv_row_length(again, i + 1) == orr_csv_row_length(csv, i));
         for (guint j = 0; j < orr_csv_row_length(csv, i); j++)
-            g_assert(strcmp(orr_csv_cell(csv, i, (int)j), orr_csv_cell(again, i + 1, (int)j)) ==
-                     0);
+            g_assert(strcmp(orr_csv_cell(csv, i, (int)j), orr_csv_cell(again, i + 1, (int)j)) == 0);
     }
 }
 
