@@ -24,8 +24,8 @@ static inline void sample_init(Sample *s, OrrModel model, uint32_t tp, bool is_s
     s->precision = (OrrPrecision){ORR_BF16, ORR_BF16, ORR_FP32, ORR_FP32, ORR_BF16, ORR_FP32, true};
     s->recompute = (OrrRecomputeSpec){ORR_RECOMPUTE_NONE, ORR_RECOMPUTE_UNIFORM, 1};
     s->framework = sample_megatron();
-    s->emit = (OrrEmit){&s->model, &s->layout, &s->batch, &s->precision, &s->recompute,
-                        &s->framework};
+    s->emit =
+        (OrrEmit){&s->model, &s->layout, &s->batch, &s->precision, &s->recompute, &s->framework};
 }
 
 static inline OrrModel sample_gpt_22b(void) {

@@ -243,7 +243,8 @@ static void test_fewer_kernels_with_fusion(void **state) {
     (void)state;
     Sample s;
     sample_init(&s, sample_llama_8b(), 1, false);
-    OrrFramework eager = {.attention = ORR_ATTENTION_FLASH, .store_norm_output = true,
+    OrrFramework eager = {.attention = ORR_ATTENTION_FLASH,
+                          .store_norm_output = true,
                           .store_activation_output = true};
     s.framework = eager;
     double launches[2];

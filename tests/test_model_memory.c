@@ -20,8 +20,8 @@ static void test_layer_stores_what_the_paper_says(void **state) {
                     sbh(&s) * (10 + 24.0 / t + core / t), 1e-12);
         assert_near((double)orr_emit_layer_stored_bytes(&s.emit, true), sbh(&s) * 2, 1e-12);
         s.recompute.policy = ORR_RECOMPUTE_SELECTIVE;
-        assert_near((double)orr_emit_layer_stored_bytes(&s.emit, false),
-                    sbh(&s) * (10 + 24.0 / t), 1e-12);
+        assert_near((double)orr_emit_layer_stored_bytes(&s.emit, false), sbh(&s) * (10 + 24.0 / t),
+                    1e-12);
         s.layout.sequence_parallel = true;
         assert_near((double)orr_emit_layer_stored_bytes(&s.emit, false), sbh(&s) * 34.0 / t, 1e-12);
         s.recompute.policy = ORR_RECOMPUTE_NONE;
@@ -71,8 +71,8 @@ static void test_shares_of_the_paper(void **state) {
         double baseline = (double)orr_emit_layer_stored_bytes(&s.emit, false);
         s.layout.sequence_parallel = rows[i].is_sp;
         s.recompute.policy = rows[i].policy;
-        double stored = (double)orr_emit_layer_stored_bytes(
-            &s.emit, rows[i].policy == ORR_RECOMPUTE_FULL);
+        double stored =
+            (double)orr_emit_layer_stored_bytes(&s.emit, rows[i].policy == ORR_RECOMPUTE_FULL);
         assert_near(100 * stored / baseline, rows[i].percent, 0.015);
     }
 }
@@ -92,7 +92,8 @@ static void test_unfused_attention_allocates_what_was_measured(void **state) { /
     assert_int_equal(eager - no_dropout, 1536LL << 20);
     s.framework.attention = ORR_ATTENTION_FLASH;
     int64_t lse = 4LL * 32 * 4096;
-    assert_int_equal(no_dropout - (orr_emit_layer_stored_bytes(&s.emit, false) - lse), 3072LL << 20);
+    assert_int_equal(no_dropout - (orr_emit_layer_stored_bytes(&s.emit, false) - lse),
+                     3072LL << 20);
 }
 
 /* Llama 3 8B, fused attention and norms, no dropout, e = 2 bytes: norms' inputs and outputs 8 h;
@@ -179,8 +180,9 @@ static void test_forward_and_backward_balance(void **state) {
         sample_init(&s, is_llama ? sample_llama_8b() : sample_gpt_22b(), bits & 2 ? 4 : 1, false);
         s.layout.sequence_parallel = s.layout.tp > 1 && bits & 4;
         s.framework.attention = bits & 8 ? ORR_ATTENTION_FLASH : ORR_ATTENTION_UNFUSED;
-        s.recompute.policy = bits & 16 ? ORR_RECOMPUTE_FULL
-                             : bits & 32 ? ORR_RECOMPUTE_SELECTIVE : ORR_RECOMPUTE_NONE;
+        s.recompute.policy = bits & 16   ? ORR_RECOMPUTE_FULL
+                             : bits & 32 ? ORR_RECOMPUTE_SELECTIVE
+                                         : ORR_RECOMPUTE_NONE;
         s.framework.dropout = s.framework.attention_dropout = bits & 64 ? 0.1 : 0.0;
         s.framework.store_norm_output = bits & 128;
         s.framework.store_activation_output = bits & 256;

@@ -15,7 +15,10 @@ static uint64_t total_of(const OrrModel *m) {
 
 static void test_llama_counts_are_exact(void **state) {
     (void)state;
-    const struct { uint32_t layers, hidden, heads, kv, ffn, vocab; uint64_t total; } rows[] = {
+    const struct {
+        uint32_t layers, hidden, heads, kv, ffn, vocab;
+        uint64_t total;
+    } rows[] = {
         {32, 4096, 32, 32, 11008, 32000, 6738415616},      /* Llama 2 7B */
         {40, 5120, 40, 40, 13824, 32000, 13015864320},     /* 13B */
         {80, 8192, 64, 8, 28672, 32000, 68976648192},      /* 70B */
@@ -100,8 +103,9 @@ static void test_gpt_like_counts_are_exact(void **state) {
 /* SC21 equation 2: P = 12 L h^2 (1 + 13/(12 h) + (V + s)/(12 L h)); final norm apart. */
 static void test_sc21_family_equals_its_equation(void **state) {
     (void)state;
-    const uint32_t rows[][3] = {{24, 2304, 24}, {36, 4096, 32},   {48, 8192, 64}, {80, 12288, 96},
-                                {96, 12288, 96}, {105, 20480, 128}, {128, 25600, 160}};
+    const uint32_t rows[][3] = {{24, 2304, 24},   {36, 4096, 32},  {48, 8192, 64},
+                                {80, 12288, 96},  {96, 12288, 96}, {105, 20480, 128},
+                                {128, 25600, 160}};
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
         uint64_t layers = rows[i][0], h = rows[i][1];
         OrrModel m = sample_gpt(rows[i][0], rows[i][1], rows[i][2], 51200, 2048);
@@ -121,7 +125,8 @@ static void test_local_parameters_add_up_over_tp(void **state) {
         OrrLocalParams local;
         orr_params_local(&m, &l, &f, &local);
         assert_int_equal((local.layer - local.layer_norms) * t + local.layer_norms, whole.layer);
-        assert_int_equal(local.layer_norms, 6 * 12288); /* 2 norms with bias, 2 row-parallel biases */
+        assert_int_equal(local.layer_norms,
+                         6 * 12288); /* 2 norms with bias, 2 row-parallel biases */
         assert_int_equal(local.layer_tensors, 12);
         assert_int_equal(local.head, 2 * 12288); /* tied, one stage: no copy */
     }
@@ -181,8 +186,8 @@ static void test_bloom_step_prints_149_tflops(void **state) { /* S01 */
     assert_near(rate / 312e12, 0.478, 2e-3);
     assert_near(rate * orr_flops_model_share("sc21") / 312e12, 0.358, 1e-3);
     double h = 14336, s = 2048, layers = 70;
-    double equation = 96.0 * 2048 * s * layers * h * h *
-                      (1 + s / (6 * h) + 250880.0 / (16 * layers * h));
+    double equation =
+        96.0 * 2048 * s * layers * h * h * (1 + s / (6 * h) + 250880.0 / (16 * layers * h));
     assert_near(flops, equation, 1e-12);
 }
 
@@ -190,8 +195,10 @@ static void test_three_ways_to_count_a_7b(void **state) { /* S07 */
     (void)state;
     OrrModel m = sample_llama(32, 4096, 32, 32, 11008, 32000);
     OrrBatch b = {1, 1, 4096};
-    const struct { const char *formula; double mfu; } rows[] = {
-        {"6n", 0.392}, {"palm-causal", 0.423}, {"palm", 0.455}};
+    const struct {
+        const char *formula;
+        double mfu;
+    } rows[] = {{"6n", 0.392}, {"palm-causal", 0.423}, {"palm", 0.455}};
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
         double flops;
         assert_true(orr_flops_model(rows[i].formula, &m, &b, &flops, NULL));

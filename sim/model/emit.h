@@ -30,23 +30,19 @@ void orr_emit_embedding_backward(const OrrEmit *e, OrrBuilder *b, OrrPass pass);
 /* Final norm, logits, vocabulary-parallel cross-entropy. */
 void orr_emit_head_forward(const OrrEmit *e, OrrBuilder *b);
 void orr_emit_head_backward(const OrrEmit *e, OrrBuilder *b, OrrPass pass);
-/* The update of @n_params parameters held by this rank (after ZeRO sharding), @n_tensors tensors. */
+/* The update of @n_params parameters that this rank holds (after ZeRO), @n_tensors tensors. */
 void orr_emit_optimizer(const OrrEmit *e, OrrBuilder *b, uint64_t n_params, uint32_t n_tensors);
-/* Local part of the gradient norm (also of the overflow check): reads @n_params gradients. */
-void orr_emit_gradient_norm(const OrrEmit *e, OrrBuilder *b, uint64_t n_params, uint32_t n_tensors);
 /* ZeRO-3: gradients of @n_params parameters into one buffer in the dtype of the wire (FSDP1: the
  * flat parameter's gradient; FSDP2: chunk_cat; DeepSpeed: the bucket). */
 void orr_emit_pack_gradients(const OrrEmit *e, OrrBuilder *b, uint64_t n_params);
-/* Zeroes the gradient buffer of @n_params at the beginning of a step. */
-void orr_emit_zero_gradients(const OrrEmit *e, OrrBuilder *b, uint64_t n_params);
 /* Bytes of the activation that goes from stage to stage, per rank that sends: b s h x size, over TP
  * under SP or scatter-gather. */
 int64_t orr_emit_boundary_bytes(const OrrEmit *e);
 /* Activation bytes that one layer keeps until its backward (sum of what forward allocates). */
 int64_t orr_emit_layer_stored_bytes(const OrrEmit *e, bool recompute_all);
 
-/* Weights, gradients, optimizer state of @n_params local parameters, by ZeRO stage and profile; sets
- * all kinds, the others to 0. */
+/* Weights, gradients, optimizer state of @n_params local parameters, by ZeRO stage and profile;
+ * sets all kinds, the others to 0. */
 void orr_state_bytes(const OrrEmit *e, uint64_t n_params, int64_t by_kind[ORR_N_MEM_KINDS]);
 
 #endif

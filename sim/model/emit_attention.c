@@ -17,10 +17,19 @@ static bool is_fused(const OrrCtx *c) {
 
 static void fused_kernel(OrrCtx *c, OrrKernelPass pass, double n_products, double bytes_read,
                          double bytes_written, uint32_t launches) {
-    OrrKernel k = {.kind = ORR_K_ATTENTION, .pass = (uint8_t)pass, .dtype = c->dtype,
-                   .is_causal = 1, .heads = (uint32_t)c->heads, .kv_heads = (uint32_t)c->kv_heads,
-                   .m = c->seq, .n = c->seq, .k = c->head_dim, .batch = c->batch,
-                   .bytes_read = bytes_read, .bytes_written = bytes_written, .launches = launches,
+    OrrKernel k = {.kind = ORR_K_ATTENTION,
+                   .pass = (uint8_t)pass,
+                   .dtype = c->dtype,
+                   .is_causal = 1,
+                   .heads = (uint32_t)c->heads,
+                   .kv_heads = (uint32_t)c->kv_heads,
+                   .m = c->seq,
+                   .n = c->seq,
+                   .k = c->head_dim,
+                   .batch = c->batch,
+                   .bytes_read = bytes_read,
+                   .bytes_written = bytes_written,
+                   .launches = launches,
                    .label = "attention"};
     k.flops = n_products * 2.0 * (double)(c->batch * c->heads * c->head_dim) * c->attention_pairs;
     orr_emit__kernel(c, &k);
@@ -29,8 +38,14 @@ static void fused_kernel(OrrCtx *c, OrrKernelPass pass, double n_products, doubl
 /* A product a head: C[m,n] = A[m,k] B[k,n]; @adds: onto what C holds. */
 static void head_product_onto(OrrCtx *c, OrrKernelPass pass, const char *label, int64_t m,
                               int64_t n, int64_t k_dim, bool adds) {
-    OrrKernel k = {.kind = ORR_K_BATCHED_GEMM, .pass = (uint8_t)pass, .dtype = c->dtype,
-                   .m = m, .n = n, .k = k_dim, .batch = c->batch * c->heads, .launches = 1};
+    OrrKernel k = {.kind = ORR_K_BATCHED_GEMM,
+                   .pass = (uint8_t)pass,
+                   .dtype = c->dtype,
+                   .m = m,
+                   .n = n,
+                   .k = k_dim,
+                   .batch = c->batch * c->heads,
+                   .launches = 1};
     double each = (double)k.batch;
     k.flops = 2.0 * each * (double)m * (double)n * (double)k_dim;
     k.bytes_read = each * ((double)m + (double)n) * (double)k_dim * c->size;
@@ -82,7 +97,8 @@ static void repeat_heads(OrrCtx *c) {
     double tokens_d = (double)(c->tokens * c->head_dim) * c->size;
     if (c->kv_heads < c->heads)
         orr_emit__stream(c, ORR_K_COPY, ORR_PASS_FORWARD, "kv_repeat",
-                         2.0 * tokens_d * (double)c->kv_heads, 2.0 * tokens_d * (double)c->heads, 2);
+                         2.0 * tokens_d * (double)c->kv_heads, 2.0 * tokens_d * (double)c->heads,
+                         2);
 }
 
 static void unfused_core_forward(OrrCtx *c) {
@@ -191,8 +207,8 @@ void orr_emit__attention_backward(OrrCtx *c) {
     orr_emit__temp(c, qkv);
     rotary(c, ORR_PASS_DGRAD);
     if (c->m->has_qk_norm) {
-        orr_emit__norm_backward(c, "qk_norm",
-                                (double)(c->tokens * (c->heads + c->kv_heads) * c->head_dim), false);
+        orr_emit__norm_backward(
+            c, "qk_norm", (double)(c->tokens * (c->heads + c->kv_heads) * c->head_dim), false);
         orr_emit__drop(c, ORR_ITEM_QK_NORM_IN);
     }
     if (c->f->fused_qkv) /* the three gradients joined, as the fused product reads them */

@@ -24,8 +24,8 @@ static void lookup(OrrCtx *c) {
                          4.0 * 8.0 * (double)c->tokens, 2.0 * 8.0 * (double)c->tokens, 4);
     orr_emit__stream(c, ORR_K_EMBEDDING, ORR_PASS_FORWARD, "embedding", n, n, 1);
     if (c->tp > 1) /* rows of other ranks to zero */
-        orr_emit__stream(c, ORR_K_EMBEDDING, ORR_PASS_FORWARD, "embedding_zero",
-                         (double)c->tokens, n * (1.0 - 1.0 / c->tp), 1);
+        orr_emit__stream(c, ORR_K_EMBEDDING, ORR_PASS_FORWARD, "embedding_zero", (double)c->tokens,
+                         n * (1.0 - 1.0 / c->tp), 1);
 }
 
 void orr_emit_embedding_forward(const OrrEmit *e, OrrBuilder *b) {
@@ -92,8 +92,12 @@ void orr_emit_embedding_backward(const OrrEmit *e, OrrBuilder *b, OrrPass pass) 
 }
 
 static OrrLinear logits_linear(const OrrCtx *c) {
-    return (OrrLinear){.label = "logits", .in = c->hidden, .out = {c->vocab}, .n_parts = 1,
-                       .is_column = true, .input = ORR_ITEM_FINAL_NORM_OUT,
+    return (OrrLinear){.label = "logits",
+                       .in = c->hidden,
+                       .out = {c->vocab},
+                       .n_parts = 1,
+                       .is_column = true,
+                       .input = ORR_ITEM_FINAL_NORM_OUT,
                        .grad_bytes = (double)(c->tokens * c->vocab) * c->size};
 }
 

@@ -69,8 +69,12 @@ void orr_emit__kernel(OrrCtx *c, const OrrKernel *k) {
 
 void orr_emit__stream(OrrCtx *c, OrrKernelKind kind, OrrKernelPass pass, const char *label,
                       double bytes_read, double bytes_written, uint32_t launches) {
-    OrrKernel k = {.kind = (uint8_t)kind, .pass = (uint8_t)pass, .dtype = c->dtype,
-                   .bytes_read = bytes_read, .bytes_written = bytes_written, .launches = launches};
+    OrrKernel k = {.kind = (uint8_t)kind,
+                   .pass = (uint8_t)pass,
+                   .dtype = c->dtype,
+                   .bytes_read = bytes_read,
+                   .bytes_written = bytes_written,
+                   .launches = launches};
     g_strlcpy(k.label, label, sizeof k.label);
     orr_emit__kernel(c, &k);
 }
@@ -78,8 +82,14 @@ void orr_emit__stream(OrrCtx *c, OrrKernelKind kind, OrrKernelPass pass, const c
 void orr_emit__gemm(OrrCtx *c, OrrKernelPass pass, const char *label, int64_t m, int64_t n,
                     int64_t k) {
     double in_size = orr_dtype_bytes((OrrDtype)c->gemm_dtype), out = (double)m * (double)n;
-    OrrKernel kernel = {.kind = ORR_K_GEMM, .pass = (uint8_t)pass, .dtype = c->gemm_dtype,
-                        .m = m, .n = n, .k = k, .batch = 1, .launches = 1};
+    OrrKernel kernel = {.kind = ORR_K_GEMM,
+                        .pass = (uint8_t)pass,
+                        .dtype = c->gemm_dtype,
+                        .m = m,
+                        .n = n,
+                        .k = k,
+                        .batch = 1,
+                        .launches = 1};
     kernel.flops = 2.0 * out * (double)k;
     kernel.bytes_read = ((double)m + (double)n) * (double)k * in_size;
     kernel.bytes_written = out * c->size;
@@ -94,8 +104,11 @@ void orr_emit__gemm(OrrCtx *c, OrrKernelPass pass, const char *label, int64_t m,
 uint32_t orr_emit__coll(OrrCtx *c, OrrCollective kind, double bytes, const char *label) {
     if (c->tp == 1 || bytes <= 0.0)
         return ORR_NONE;
-    OrrColl coll = {.kind = (uint8_t)kind, .group = ORR_GROUP_TP, .purpose = ORR_COMM_TP,
-                    .dtype = c->dtype, .bytes = llround(bytes)};
+    OrrColl coll = {.kind = (uint8_t)kind,
+                    .group = ORR_GROUP_TP,
+                    .purpose = ORR_COMM_TP,
+                    .dtype = c->dtype,
+                    .bytes = llround(bytes)};
     g_strlcpy(coll.label, label, sizeof coll.label);
     uint32_t computed = orr_builder_last_on(c->b, ORR_STREAM_COMPUTE);
     uint32_t op = orr_builder_coll(c->b, ORR_STREAM_TP, &coll);

@@ -11,7 +11,10 @@
 
 OrrLinear orr_emit__qkv(const OrrCtx *c) {
     int64_t d = c->head_dim;
-    OrrLinear l = {.label = "qkv", .in = c->hidden, .is_column = true, .has_bias = c->m->qkv_bias,
+    OrrLinear l = {.label = "qkv",
+                   .in = c->hidden,
+                   .is_column = true,
+                   .has_bias = c->m->qkv_bias,
                    .input = ORR_ITEM_NORM1_OUT};
     if (c->f->fused_qkv) {
         l.n_parts = 1;
@@ -26,7 +29,10 @@ OrrLinear orr_emit__qkv(const OrrCtx *c) {
 }
 
 OrrLinear orr_emit__up(const OrrCtx *c) {
-    OrrLinear l = {.label = "ffn1", .in = c->hidden, .is_column = true, .has_bias = c->m->mlp_bias,
+    OrrLinear l = {.label = "ffn1",
+                   .in = c->hidden,
+                   .is_column = true,
+                   .has_bias = c->m->mlp_bias,
                    .input = ORR_ITEM_NORM2_OUT};
     l.n_parts = c->m->is_gated && !c->f->fused_gate_up ? 2 : 1;
     for (uint32_t i = 0; i < l.n_parts; i++)
@@ -43,14 +49,22 @@ static double row_grad_bytes(const OrrCtx *c) {
 }
 
 OrrLinear orr_emit__out(const OrrCtx *c) {
-    return (OrrLinear){.label = "out", .in = c->heads * c->head_dim, .out = {c->hidden},
-                       .n_parts = 1, .has_bias = c->m->out_bias, .input = ORR_ITEM_CONTEXT,
+    return (OrrLinear){.label = "out",
+                       .in = c->heads * c->head_dim,
+                       .out = {c->hidden},
+                       .n_parts = 1,
+                       .has_bias = c->m->out_bias,
+                       .input = ORR_ITEM_CONTEXT,
                        .grad_bytes = c->m->is_parallel ? 0.0 : row_grad_bytes(c)};
 }
 
 OrrLinear orr_emit__down(const OrrCtx *c) {
-    return (OrrLinear){.label = "ffn2", .in = c->ffn, .out = {c->hidden}, .n_parts = 1,
-                       .has_bias = c->m->mlp_bias, .input = ORR_ITEM_ACTIVATION,
+    return (OrrLinear){.label = "ffn2",
+                       .in = c->ffn,
+                       .out = {c->hidden},
+                       .n_parts = 1,
+                       .has_bias = c->m->mlp_bias,
+                       .input = ORR_ITEM_ACTIVATION,
                        .grad_bytes = row_grad_bytes(c)};
 }
 
@@ -118,7 +132,8 @@ bool orr_emit__adds_weight_gradient(const OrrCtx *c) {
         return false;
     if (!c->f->grads_as_parameters && e->layout->zero_stage < 3)
         return true; /* main_grad of Megatron-LM: a buffer of another dtype, always added to */
-    bool is_emptied = e->layout->zero_stage >= 2 && c->f->reduce_when == ORR_REDUCE_EACH_MICRO_BATCH;
+    bool is_emptied =
+        e->layout->zero_stage >= 2 && c->f->reduce_when == ORR_REDUCE_EACH_MICRO_BATCH;
     return !is_emptied && orr_layout_micro_batches(e->layout, e->batch) > 1;
 }
 

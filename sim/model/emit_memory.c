@@ -31,7 +31,7 @@ static double norm_input_bytes(const OrrCtx *c, double elements) {
     return elements * (c->residual_size + (is_eager ? 4.0 + c->size : 0.0));
 }
 
-/* FP32 softmax (arXiv 2205.05198, section 4.3); a fused loss on one rank keeps the narrow logits. */
+/* FP32 softmax (arXiv 2205.05198, section 4.3); a fused loss on one rank keeps narrow logits. */
 static double logits_bytes(const OrrCtx *c) {
     bool is_narrow = c->tp == 1 && (c->f->fused_cross_entropy || c->f->compiled);
     return (double)(c->tokens * c->vocab) * (is_narrow ? c->size : 4.0);
@@ -44,31 +44,48 @@ static double item_bytes(const OrrCtx *c, OrrItem item) {
     bool keeps_silu = c->m->is_gated && !c->f->fused_bias_gelu && !c->f->compiled;
     double qk = (double)((c->heads + c->kv_heads) * c->head_dim);
     switch (item) {
-    case ORR_ITEM_LAYER_INPUT: return norm_input_bytes(c, here);
-    case ORR_ITEM_NORM1_OUT: return here * c->size;
-    case ORR_ITEM_QK_NORM_IN: return c->m->has_qk_norm ? all * qk * c->size : 0.0;
-    case ORR_ITEM_QKV: return all * (double)c->qkv_width * c->size;
-    case ORR_ITEM_CONTEXT: return all * (double)(c->heads * c->head_dim) * c->size;
+    case ORR_ITEM_LAYER_INPUT:
+        return norm_input_bytes(c, here);
+    case ORR_ITEM_NORM1_OUT:
+        return here * c->size;
+    case ORR_ITEM_QK_NORM_IN:
+        return c->m->has_qk_norm ? all * qk * c->size : 0.0;
+    case ORR_ITEM_QKV:
+        return all * (double)c->qkv_width * c->size;
+    case ORR_ITEM_CONTEXT:
+        return all * (double)(c->heads * c->head_dim) * c->size;
     case ORR_ITEM_POST_NORM1_IN:
     case ORR_ITEM_POST_NORM2_IN:
         return c->m->has_post_norms && !c->m->is_parallel ? norm_input_bytes(c, here) : 0.0;
-    case ORR_ITEM_MASK1: return has_mask && !c->m->is_parallel ? here : 0.0;
-    case ORR_ITEM_MASK2: return has_mask ? here : 0.0;
-    case ORR_ITEM_NORM2_IN: return c->m->is_parallel ? 0.0 : norm_input_bytes(c, here);
+    case ORR_ITEM_MASK1:
+        return has_mask && !c->m->is_parallel ? here : 0.0;
+    case ORR_ITEM_MASK2:
+        return has_mask ? here : 0.0;
+    case ORR_ITEM_NORM2_IN:
+        return c->m->is_parallel ? 0.0 : norm_input_bytes(c, here);
     case ORR_ITEM_NORM2_OUT:
         return c->m->is_parallel && c->m->shares_norm ? 0.0 : here * c->size;
-    case ORR_ITEM_UP: return all * (double)c->up_width * c->size;
-    case ORR_ITEM_ACTIVATION: return all * (double)c->ffn * c->size * (keeps_silu ? 2.0 : 1.0);
+    case ORR_ITEM_UP:
+        return all * (double)c->up_width * c->size;
+    case ORR_ITEM_ACTIVATION:
+        return all * (double)c->ffn * c->size * (keeps_silu ? 2.0 : 1.0);
     case ORR_ITEM_SCORES:
     case ORR_ITEM_SOFTMAX:
     case ORR_ITEM_ATT_DROPOUT:
-    case ORR_ITEM_LSE: return core_bytes(c, item);
-    case ORR_ITEM_FINAL_NORM_IN: return norm_input_bytes(c, here);
-    case ORR_ITEM_FINAL_NORM_OUT: return here * c->size;
-    case ORR_ITEM_LOGITS: return logits_bytes(c);
-    case ORR_ITEM_EMBEDDING_MASK: return has_mask ? here : 0.0;
-    case ORR_ITEM_EMBEDDING_NORM_IN: return c->m->has_embedding_norm ? here * c->size : 0.0;
-    case ORR_N_ITEMS: break;
+    case ORR_ITEM_LSE:
+        return core_bytes(c, item);
+    case ORR_ITEM_FINAL_NORM_IN:
+        return norm_input_bytes(c, here);
+    case ORR_ITEM_FINAL_NORM_OUT:
+        return here * c->size;
+    case ORR_ITEM_LOGITS:
+        return logits_bytes(c);
+    case ORR_ITEM_EMBEDDING_MASK:
+        return has_mask ? here : 0.0;
+    case ORR_ITEM_EMBEDDING_NORM_IN:
+        return c->m->has_embedding_norm ? here * c->size : 0.0;
+    case ORR_N_ITEMS:
+        break;
     }
     g_assert_not_reached();
 }
@@ -145,16 +162,16 @@ void orr_state_bytes(const OrrEmit *e, uint64_t n_params, int64_t by_kind[ORR_N_
     const OrrLayout *l = e->layout;
     uint64_t shards = l->hsdp_shard ? l->hsdp_shard : (uint64_t)l->dp * l->cp;
     double n = (double)n_params, part = (double)((n_params + shards - 1) / shards);
-    bool shards_gradients = l->zero_stage == 3 ||
-                            (l->zero_stage == 2 && e->framework->shard_gradient_buffer);
-    double gradient_size = orr_dtype_bytes(e->framework->grads_as_parameters ? p->parameters
-                                                                            : p->gradients);
+    bool shards_gradients =
+        l->zero_stage == 3 || (l->zero_stage == 2 && e->framework->shard_gradient_buffer);
+    double gradient_size =
+        orr_dtype_bytes(e->framework->grads_as_parameters ? p->parameters : p->gradients);
     /* Adam: two FP32 moments, and a master copy where the weights are narrow. */
     double optimizer_size = 8.0 + (p->has_master ? orr_dtype_bytes(p->master) : 0.0);
     for (int kind = 0; kind < ORR_N_MEM_KINDS; kind++)
         by_kind[kind] = 0;
-    by_kind[ORR_MEM_WEIGHTS] = llround((l->zero_stage == 3 ? part : n) *
-                                        orr_dtype_bytes(p->parameters));
+    by_kind[ORR_MEM_WEIGHTS] =
+        llround((l->zero_stage == 3 ? part : n) * orr_dtype_bytes(p->parameters));
     by_kind[ORR_MEM_GRADIENTS] = llround((shards_gradients ? part : n) * gradient_size);
     by_kind[ORR_MEM_OPTIMIZER] = llround((l->zero_stage > 0 ? part : n) * optimizer_size);
 }

@@ -1,6 +1,6 @@
-/* Kernels on gradients and at the end of a step: packing, zeroing, norm, update. All stream over parameters; what
- * bytes an update moves is the framework's (Adam on FP32 state with BF16 weights: reads gradient,
- * master, two moments, 16 bytes; writes the last three and the weight, 14 bytes). */
+/* Packing of gradients and the optimizer's update: both stream over parameters. What bytes an
+ * update moves is the framework's (Adam on FP32 state with BF16 weights: reads gradient, master,
+ * two moments, 16 bytes; writes the last three and the weight, 14 bytes). */
 #include "sim/model/emit_priv.h"
 
 #define READ_SHARE (16.0 / 30.0) /* of the update's traffic, from the count above */
@@ -17,24 +17,8 @@ void orr_emit_optimizer(const OrrEmit *e, OrrBuilder *b, uint64_t n_params, uint
                      bytes * (1.0 - READ_SHARE), launches_of(&c, n_tensors));
 }
 
-void orr_emit_gradient_norm(const OrrEmit *e, OrrBuilder *b, uint64_t n_params,
-                            uint32_t n_tensors) {
-    OrrCtx c = orr_emit__ctx(e, b, 0, ORR_F);
-    /* a fused norm is two kernels (Apex multi_tensor_l2norm), else one a tensor */
-    uint32_t launches = c.f->fused_optimizer ? 2 : MAX(n_tensors, 1);
-    orr_emit__stream(&c, ORR_K_GRADIENT, ORR_PASS_FORWARD, "gradient_norm",
-                     (double)n_params * c.weight_grad_size, 0.0, launches);
-}
-
 void orr_emit_pack_gradients(const OrrEmit *e, OrrBuilder *b, uint64_t n_params) {
     OrrCtx c = orr_emit__ctx(e, b, 0, ORR_B);
-    orr_emit__stream(&c, ORR_K_GRADIENT, ORR_PASS_WGRAD, "gradient_pack",
-                     (double)n_params * c.size,
+    orr_emit__stream(&c, ORR_K_GRADIENT, ORR_PASS_WGRAD, "gradient_pack", (double)n_params * c.size,
                      (double)n_params * orr_dtype_bytes(e->precision->reduce), 1);
-}
-
-void orr_emit_zero_gradients(const OrrEmit *e, OrrBuilder *b, uint64_t n_params) {
-    OrrCtx c = orr_emit__ctx(e, b, 0, ORR_F);
-    orr_emit__stream(&c, ORR_K_GRADIENT, ORR_PASS_FORWARD, "gradient_zero", 0.0,
-                     (double)n_params * c.weight_grad_size, 1);
 }

@@ -89,7 +89,7 @@ typedef struct {
     int64_t in;
     int64_t out[3];
     uint32_t n_parts;
-    bool is_column;      /* output split over TP; else input split, and partial sums to be reduced */
+    bool is_column;      /* output split over TP; else input split, partial sums to reduce */
     bool has_bias;
     OrrItem input;
     double grad_bytes;   /* gradient of its output, freed when the weights' gradient is done */

@@ -77,12 +77,13 @@ typedef struct {
     bool has_recompute; /* the number includes a second forward of the layers */
 } Formula;
 
-const char *const orr_flops_formulas[] = {"megatron", "megatron-full", "palm", "palm-causal", "6n",
-                                          "mpt", "sc21", "torchtitan", NULL};
+const char *const orr_flops_formulas[] = {
+    "megatron", "megatron-full", "palm", "palm-causal", "6n", "mpt", "sc21", "torchtitan", NULL};
 static const Formula formulas[] = {
-    {by_megatron, false}, {by_megatron_full, false}, {by_palm, false}, {by_palm_causal, false},
-    {by_6n, false},       {by_mpt, false},           {by_megatron_full, true},
-    {by_torchtitan, false},
+    {by_megatron, false},     {by_megatron_full, false},
+    {by_palm, false},         {by_palm_causal, false},
+    {by_6n, false},           {by_mpt, false},
+    {by_megatron_full, true}, {by_torchtitan, false},
 };
 
 static const Formula *find(const char *name, GError **error) {

@@ -14,22 +14,32 @@ typedef struct {
 
 static uint32_t dim_size(const OrrLayout *layout, OrrRankDim dim) {
     switch (dim) {
-    case ORR_DIM_TP: return layout->tp;
-    case ORR_DIM_CP: return layout->cp;
-    case ORR_DIM_EP: return 1;
-    case ORR_DIM_DP: return layout->dp;
-    case ORR_DIM_PP: return layout->pp;
+    case ORR_DIM_TP:
+        return layout->tp;
+    case ORR_DIM_CP:
+        return layout->cp;
+    case ORR_DIM_EP:
+        return 1;
+    case ORR_DIM_DP:
+        return layout->dp;
+    case ORR_DIM_PP:
+        return layout->pp;
     }
     g_assert_not_reached();
 }
 
 static uint32_t *coord_of(OrrCoords *c, OrrRankDim dim) {
     switch (dim) {
-    case ORR_DIM_TP: return &c->tp;
-    case ORR_DIM_CP: return &c->cp;
-    case ORR_DIM_EP: return &c->ep;
-    case ORR_DIM_DP: return &c->dp;
-    case ORR_DIM_PP: return &c->pp;
+    case ORR_DIM_TP:
+        return &c->tp;
+    case ORR_DIM_CP:
+        return &c->cp;
+    case ORR_DIM_EP:
+        return &c->ep;
+    case ORR_DIM_DP:
+        return &c->dp;
+    case ORR_DIM_PP:
+        return &c->pp;
     }
     g_assert_not_reached();
 }

@@ -17,7 +17,8 @@ uint32_t orr_layout_group_size(const OrrLayout *layout, OrrGroup kind);
 /* Index of the group of @rank and its position in it; ORR_NONE if it is in none (EMBEDDING: middle
  * stages). Members of group g in position order: orr_layout_members. */
 uint32_t orr_layout_n_groups(const OrrLayout *layout, OrrGroup kind);
-uint32_t orr_layout_group_of(const OrrLayout *layout, OrrGroup kind, uint32_t rank, uint32_t *position);
+uint32_t orr_layout_group_of(const OrrLayout *layout, OrrGroup kind, uint32_t rank,
+                             uint32_t *position);
 void orr_layout_members(const OrrLayout *layout, OrrGroup kind, uint32_t group, uint32_t *members);
 /* M = GBS / (MBS x DP). */
 uint32_t orr_layout_micro_batches(const OrrLayout *layout, const OrrBatch *batch);

@@ -27,9 +27,16 @@ static void refuse(Check *c, const char *format, ...) {
 /* Sizes of 0 and a bad rank order: nothing else can be said before these are right. */
 static void check_sizes(Check *c) {
     const OrrLayout *l = c->layout;
-    const struct { const char *key; uint32_t value; } sizes[] = {
-        {"[layout] tp", l->tp}, {"[layout] pp", l->pp}, {"[layout] vpp", l->vpp},
-        {"[layout] cp", l->cp}, {"[layout] ep", l->ep}, {"[layout] dp", l->dp},
+    const struct {
+        const char *key;
+        uint32_t value;
+    } sizes[] = {
+        {"[layout] tp", l->tp},
+        {"[layout] pp", l->pp},
+        {"[layout] vpp", l->vpp},
+        {"[layout] cp", l->cp},
+        {"[layout] ep", l->ep},
+        {"[layout] dp", l->dp},
         {"[batch] global", c->batch->global_sequences},
         {"[batch] micro", c->batch->micro_sequences},
         {"[batch] sequence", c->batch->sequence_tokens},
@@ -53,9 +60,10 @@ static void check_world(Check *c) {
     g_autofree char *asked = orr_units_count((double)c->n_gpus);
     g_autofree char *context = l->cp > 1 ? g_strdup_printf(" x CP %u", l->cp) : g_strdup("");
     uint64_t rest = (uint64_t)l->tp * l->pp * l->cp;
-    g_autofree char *advice = c->n_gpus % rest == 0
-        ? g_strdup_printf("; dp = %" G_GUINT64_FORMAT " would do", c->n_gpus / rest)
-        : g_strdup("");
+    g_autofree char *advice =
+        c->n_gpus % rest == 0
+            ? g_strdup_printf("; dp = %" G_GUINT64_FORMAT " would do", c->n_gpus / rest)
+            : g_strdup("");
     refuse(c, "[layout] tp, pp, dp: TP %u x PP %u%s x DP %u is %s ranks and not %s%s", l->tp, l->pp,
            context, l->dp, have, asked, advice);
 }
@@ -82,8 +90,10 @@ static void check_tensor_parallel(Check *c) {
     if (m->ffn % t != 0)
         refuse(c, "[layout] tp: ffn %u does not divide by TP %u", m->ffn, t);
     if (orr_params_padded_vocab(m, c->layout, c->framework) % t != 0)
-        refuse(c, "[layout] tp: vocabulary %u does not divide by TP %u and the framework does not "
-                  "pad it; framework.vocab_multiple = 128 would do", m->vocab, t);
+        refuse(c,
+               "[layout] tp: vocabulary %u does not divide by TP %u and the framework does not "
+               "pad it; framework.vocab_multiple = 128 would do",
+               m->vocab, t);
     if (!c->layout->sequence_parallel)
         return;
     if (t == 1)
@@ -110,7 +120,8 @@ static void check_pipeline(Check *c) {
         refuse(c, "[layout] vpp: %u chunks a stage need pp above 1", l->vpp);
     /* Chunks are 16-bit in the program's calls; and no split is tried for a flood of stages. */
     if ((uint64_t)l->pp * l->vpp > UINT16_MAX) {
-        refuse(c, "[layout] pp, vpp: %u x %u virtual stages; at most %u", l->pp, l->vpp, UINT16_MAX);
+        refuse(c, "[layout] pp, vpp: %u x %u virtual stages; at most %u", l->pp, l->vpp,
+               UINT16_MAX);
         return;
     }
     g_autofree OrrStagePart *parts = g_new(OrrStagePart, (size_t)l->pp * l->vpp);

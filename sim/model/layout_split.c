@@ -32,22 +32,27 @@ static bool refuse_uneven(const OrrModel *model, const OrrLayout *layout, GError
         rule = " with chunks of their own for embedding and head (ends = own_chunk)";
     else if (layout->ends == ORR_ENDS_ONE_LAYER_LESS)
         rule = " with one layer less on the first and the last (ends = one_layer_less)";
-    return orr_fail_input(error, "[layout] pp, vpp: %u layers do not divide over %u x %u stages%s; "
-                          "would do: %s", layers, layout->pp, layout->vpp, rule, would_do);
+    return orr_fail_input(error,
+                          "[layout] pp, vpp: %u layers do not divide over %u x %u stages%s; "
+                          "would do: %s",
+                          layers, layout->pp, layout->vpp, rule, would_do);
 }
 
 static bool check_stage_layers(const OrrModel *model, const OrrLayout *layout, GError **error) {
     uint32_t n = layout->pp * layout->vpp;
     uint64_t sum = 0;
     if (layout->n_stage_layers != n)
-        return orr_fail_input(error, "[layout] stage_layers: %u numbers for %u x %u virtual "
-                              "stages; give one for each", layout->n_stage_layers, layout->pp,
-                              layout->vpp);
+        return orr_fail_input(error,
+                              "[layout] stage_layers: %u numbers for %u x %u virtual "
+                              "stages; give one for each",
+                              layout->n_stage_layers, layout->pp, layout->vpp);
     for (uint32_t v = 0; v < n; v++)
         sum += layout->stage_layers[v];
     if (sum != model->layers)
-        return orr_fail_input(error, "[layout] stage_layers: they add up to %" G_GUINT64_FORMAT
-                              " and the model has %u layers", sum, model->layers);
+        return orr_fail_input(error,
+                              "[layout] stage_layers: they add up to %" G_GUINT64_FORMAT
+                              " and the model has %u layers",
+                              sum, model->layers);
     return true;
 }
 

@@ -6,10 +6,10 @@
 #include "sim/model/params.h"
 
 typedef struct {
-    uint64_t qkv, qkv_bias, out, out_bias;   /* attention */
-    uint64_t up, up_bias, down, down_bias;   /* MLP */
-    uint64_t norms;                          /* all that TP does not split */
-    uint64_t norm;                           /* one norm of the hidden size */
+    uint64_t qkv, qkv_bias, out, out_bias; /* attention */
+    uint64_t up, up_bias, down, down_bias; /* MLP */
+    uint64_t norms;                        /* all that TP does not split */
+    uint64_t norm;                         /* one norm of the hidden size */
 } LayerParts;
 
 /* One layer of which a rank holds @heads, @kv_heads and @ffn columns. */
@@ -46,8 +46,8 @@ void orr_params_count(const OrrModel *model, OrrParams *out) {
     out->layer = layer_sum(&p);
     out->final_norm = p.norm;
     out->head = (model->is_tied ? 0 : table) + (model->head_bias ? model->vocab : 0);
-    out->total = out->embedding + out->position + model->layers * out->layer + out->final_norm +
-                 out->head;
+    out->total =
+        out->embedding + out->position + model->layers * out->layer + out->final_norm + out->head;
     out->active = out->total; /* dense: every parameter serves every token */
 }
 

@@ -50,7 +50,7 @@ typedef struct {
     bool reshard_after_forward;   /* ZeRO-3: parameters dropped after the forward, gathered again */
     uint32_t hsdp_shard;          /* ranks a shard group; 0: all of DP */
     OrrEnds ends;
-    uint32_t *stage_layers;       /* layers of virtual stage v, n_stage_layers of them; NULL: even */
+    uint32_t *stage_layers;       /* layers of each virtual stage; NULL: even */
     uint32_t n_stage_layers;
     OrrRankDim rank_order[ORR_MAX_DIMS]; /* fastest first: tp-cp-ep-dp-pp */
 } OrrLayout;
@@ -73,10 +73,12 @@ typedef struct {
 typedef struct {
     OrrRecompute policy;
     OrrRecomputeMethod method;
-    uint32_t layers; /* full: uniform, layers a checkpoint; block, layers recomputed a stage (or chunk) */
+    uint32_t layers; /* full: uniform: of a checkpoint; block: recomputed in each chunk */
 } OrrRecomputeSpec;
 
-typedef enum { ORR_ATTENTION_FLASH, ORR_ATTENTION_UNFUSED, ORR_ATTENTION_MEMORY_EFFICIENT } OrrAttentionKind;
+typedef enum {
+    ORR_ATTENTION_FLASH, ORR_ATTENTION_UNFUSED, ORR_ATTENTION_MEMORY_EFFICIENT
+} OrrAttentionKind;
 /* Which kernels fused attention is: what the GPU's generation can do (cuDNN, FlashAttention-3), or
  * an older library on it. */
 typedef enum {
@@ -121,7 +123,7 @@ typedef struct {
     bool cuda_graphs;
     bool host_sync_p2p;          /* synchronises the device after batched sends */
     /* tensor parallel */
-    bool tp_async_wgrad;         /* input-gradient all-reduce (reduce-scatter) beside the wgrad GEMM */
+    bool tp_async_wgrad;         /* input gradients are reduced beside the wgrad GEMM */
     double tp_overlap_frac;      /* share of TP transfer pipelined into the GEMM (userbuffers) */
     /* pipeline */
     bool p2p_batched;            /* batch_isend_irecv: one kernel a group of sends and receives */
