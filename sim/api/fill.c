@@ -120,67 +120,108 @@ static const OrrPlan *shown_plan(const OrrBound *b, uint32_t coll) {
     return g->plans ? &g->plans[coll] : NULL;
 }
 
-static OrrRecordComm *comm_row(OrrRecord *r, OrrCommKind kind, OrrCollective collective,
-                               uint32_t size, const char *algo, const char *proto) {
-    for (uint32_t i = 0; i < r->n_comms; i++) {
-        OrrRecordComm *c = &r->comms[i];
-        if (c->kind == kind && c->collective == collective && c->group_size == size &&
-            strcmp(c->algorithm, algo) == 0 && strcmp(c->protocol, proto) == 0)
+/* One row of the report being summed: means over the ranks of roles that take part. */
+typedef struct {
+    OrrCommKind kind;
+    OrrCollective collective;
+    uint32_t size;
+    const char *algo, *proto;
+    double count, bytes, transfer_ns, wait_ns, exposed_ns; /* means over all ranks */
+    uint8_t *takes_part; /* [n_roles] */
+} CommSum;
+
+static CommSum *comm_sum(GArray *sums, const CommSum *key, uint32_t n_roles) {
+    for (guint i = 0; i < sums->len; i++) {
+        CommSum *c = &g_array_index(sums, CommSum, i);
+        if (c->kind == key->kind && c->collective == key->collective && c->size == key->size &&
+            strcmp(c->algo, key->algo) == 0 && strcmp(c->proto, key->proto) == 0)
             return c;
     }
-    OrrRecordComm *c = orr_record_add_comm(r);
-    c->kind = kind;
-    c->collective = collective;
-    c->group_size = size;
-    orr_record_set(&c->algorithm, algo);
-    orr_record_set(&c->protocol, proto);
+    g_array_append_vals(sums, key, 1);
+    CommSum *c = &g_array_index(sums, CommSum, sums->len - 1);
+    c->takes_part = g_new0(uint8_t, n_roles);
     return c;
 }
 
-/* Means over the ranks that take part: those of roles that call it. */
-typedef struct {
-    double count, bytes;
-} CommSum;
+/* Which roles call which descriptors: [n_roles * n_descriptors], collectives first. */
+static uint8_t *callers(const OrrProgram *p) {
+    gsize n = (gsize)p->n_colls + p->n_p2ps;
+    uint8_t *calls = g_new0(uint8_t, p->n_roles * n + 1);
+    for (uint32_t r = 0; r < p->n_roles; r++)
+        for (uint32_t c = 0; c < p->roles[r].n_calls; c++) {
+            const OrrSegment *seg = &p->segments[p->calls[p->roles[r].first_call + c].segment];
+            for (uint32_t o = seg->first_op; o < seg->first_op + seg->n_ops; o++) {
+                if (p->ops[o].kind == ORR_OP_COLL)
+                    calls[r * n + p->ops[o].what] = 1;
+                if (p->ops[o].kind == ORR_OP_P2P)
+                    calls[r * n + p->n_colls + p->ops[o].what] = 1;
+            }
+        }
+    return calls;
+}
 
-/* @sum: calls and bytes of the row so far, not yet rounded; grows with the rows. */
-static void add_comm(const OrrRecord *r, OrrRecordComm *row, const OrrExecComm *x, double bytes,
-                     GArray *sums) {
-    guint i = (guint)(row - r->comms);
-    if (i >= sums->len)
-        g_array_set_size(sums, i + 1);
-    CommSum *sum = &g_array_index(sums, CommSum, i);
+static void add_comm(CommSum *sum, const OrrExecComm *x, double bytes) {
     sum->count += x->count;
     sum->bytes += x->count * bytes;
-    row->transfer_ns += x->transfer_ns;
-    row->wait_ns += x->wait_ns;
-    row->exposed_ns += x->exposed_ns;
+    sum->transfer_ns += x->transfer_ns;
+    sum->wait_ns += x->wait_ns;
+    sum->exposed_ns += x->exposed_ns;
+}
+
+static void add_row(const OrrStepRun *run, OrrRecord *r, const CommSum *sum) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < run->bound->n_ranks; i++)
+        n += sum->takes_part[run->bound->role[i]];
+    double scale = (double)run->bound->n_real_ranks / n;
+    OrrRecordComm *row = orr_record_add_comm(r);
+    row->kind = sum->kind;
+    row->collective = sum->collective;
+    row->group_size = sum->size;
+    orr_record_set(&row->algorithm, sum->algo);
+    orr_record_set(&row->protocol, sum->proto);
+    row->count = MAX(llround(sum->count * scale), 1); /* a few calls on few ranks are still some */
+    row->bytes = llround(sum->bytes * scale);
+    row->transfer_ns = llround(sum->transfer_ns * scale);
+    row->wait_ns = llround(sum->wait_ns * scale);
+    row->exposed_ns = llround(sum->exposed_ns * scale);
+}
+
+static double bytes_sent(const OrrProgram *p, const OrrP2p *batch) {
+    double sent = 0;
+    for (uint32_t k = batch->first_part; k < batch->first_part + batch->n_parts; k++)
+        if (p->parts[k].is_send)
+            sent += (double)p->parts[k].bytes;
+    return sent;
 }
 
 static void fill_comms(const OrrStepRun *run, OrrRecord *r) {
     const OrrProgram *p = run->program;
+    g_autofree uint8_t *calls = callers(p);
     g_autoptr(GArray) sums = g_array_new(FALSE, TRUE, sizeof(CommSum));
-    for (uint32_t i = 0; i < p->n_colls; i++) {
-        const OrrColl *c = &p->colls[i];
-        const OrrPlan *plan = shown_plan(run->bound, i);
-        if (run->result->colls[i].count <= 0 || !plan)
+    gsize n = (gsize)p->n_colls + p->n_p2ps;
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_coll = i < p->n_colls;
+        const OrrExecComm *x =
+            is_coll ? &run->result->colls[i] : &run->result->p2ps[i - p->n_colls];
+        const OrrPlan *plan = is_coll ? shown_plan(run->bound, i) : NULL;
+        CommSum key = {.kind = ORR_COMM_PP, .collective = ORR_SEND_RECV, .size = 2, .algo = "send",
+                       .proto = ""};
+        if (x->count <= 0 || (is_coll && !plan))
             continue;
-        add_comm(r, comm_row(r, c->purpose, c->kind, run->bound->groups[c->group].size,
-                             orr_algo_name(plan->algo), orr_proto_name(plan->proto)),
-                 &run->result->colls[i], (double)c->bytes, sums);
+        if (is_coll)
+            key = (CommSum){.kind = p->colls[i].purpose, .collective = p->colls[i].kind,
+                            .size = run->bound->groups[p->colls[i].group].size,
+                            .algo = orr_algo_name(plan->algo),
+                            .proto = orr_proto_name(plan->proto)};
+        CommSum *sum = comm_sum(sums, &key, p->n_roles);
+        add_comm(sum, x,
+                 is_coll ? (double)p->colls[i].bytes : bytes_sent(p, &p->p2ps[i - p->n_colls]));
+        for (uint32_t k = 0; k < p->n_roles; k++)
+            sum->takes_part[k] |= calls[k * n + i];
     }
-    for (uint32_t i = 0; i < p->n_p2ps; i++) {
-        double sent = 0;
-        for (uint32_t k = 0; k < p->p2ps[i].n_parts; k++)
-            if (p->parts[p->p2ps[i].first_part + k].is_send)
-                sent += (double)p->parts[p->p2ps[i].first_part + k].bytes;
-        if (run->result->p2ps[i].count > 0)
-            add_comm(r, comm_row(r, ORR_COMM_PP, ORR_SEND_RECV, 2, "send", ""),
-                     &run->result->p2ps[i], sent, sums);
-    }
-    for (guint i = 0; i < sums->len; i++) { /* a mean of a few calls on few ranks is still some */
-        const CommSum *sum = &g_array_index(sums, CommSum, i);
-        r->comms[i].count = MAX(llround(sum->count), 1);
-        r->comms[i].bytes = llround(sum->bytes);
+    for (guint i = 0; i < sums->len; i++) {
+        add_row(run, r, &g_array_index(sums, CommSum, i));
+        g_free(g_array_index(sums, CommSum, i).takes_part);
     }
 }
 

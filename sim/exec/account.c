@@ -138,9 +138,9 @@ static void comm_means(const OrrExec *x, const OrrCommSum *sums, uint32_t n, Orr
     double ranks = x->bound->n_real_ranks;
     for (uint32_t i = 0; i < n; i++) {
         out[i].count = sums[i].count / ranks;
-        out[i].transfer_ns = llround(sums[i].transfer_ns / ranks);
-        out[i].wait_ns = llround(sums[i].wait_ns / ranks);
-        out[i].exposed_ns = llround(sums[i].exposed_ns / ranks);
+        out[i].transfer_ns = sums[i].transfer_ns / ranks;
+        out[i].wait_ns = sums[i].wait_ns / ranks;
+        out[i].exposed_ns = sums[i].exposed_ns / ranks;
     }
 }
 

@@ -21,12 +21,13 @@ typedef struct {
     const uint8_t *is_probed;
 } OrrExecOptions;
 
-/* Mean per real rank over the reported step. */
+/* Mean over all real ranks in the reported step, also those that never call it. Not rounded: a sum
+ * over descriptors is. */
 typedef struct {
-    double count;        /* calls */
-    int64_t transfer_ns; /* last arrival to end */
-    int64_t wait_ns;     /* own launch to last arrival */
-    int64_t exposed_ns;  /* part of either with the compute stream idle for it */
+    double count;       /* calls */
+    double transfer_ns; /* last arrival to end */
+    double wait_ns;     /* own launch to last arrival */
+    double exposed_ns;  /* part of either with the compute stream idle for it */
 } OrrExecComm;
 
 typedef struct {

@@ -149,12 +149,10 @@ static void overlapped(Role *role) {
     }
 }
 
-/* Passes before the next batch: a forward and the backward behind it where chunks interleave. */
+/* Passes before the next batch: in the steady state of interleaved schedules a forward and the
+ * backward behind it. */
 static uint32_t run_length(const Role *role, uint32_t i) {
-    if (role->w->in->order->shape.n_chunks == 1 || i + 1 >= role->n_slots)
-        return 1;
-    bool is_pair = slot_at(role, i)->pass == ORR_F && slot_at(role, i + 1)->pass == ORR_B;
-    return is_pair ? 2 : 1;
+    return i + 1 < role->n_slots && slot_at(role, i + 1)->shares_batch ? 2 : 1;
 }
 
 #define MAX_BATCH 4

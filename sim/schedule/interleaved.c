@@ -17,16 +17,18 @@ uint32_t orr_schedule__interleaved_warmup(const OrrPipeShape *shape, uint32_t st
     return (uint32_t)MIN(ahead, all);
 }
 
-/* The k-th forward (backward) of a stage: which chunk of which micro-batch. */
-static void add_kth(OrrOrder *order, uint32_t stage, OrrPass pass, uint32_t k)
+/* The k-th forward (backward) of a stage: which chunk of which micro-batch. False: left out. */
+static bool add_kth(OrrOrder *order, uint32_t stage, OrrPass pass, uint32_t k)
 {
     uint32_t n_stages = order->shape.n_stages, n_chunks = order->shape.n_chunks;
     uint32_t group = k / (n_stages * n_chunks), in_group = k % (n_stages * n_chunks);
     uint32_t chunk = in_group / n_stages;
     uint32_t micro_batch = group * n_stages + in_group % n_stages;
-    if (micro_batch < order->shape.n_micro_batches)
-        orr_schedule__add(order, stage, pass, pass == ORR_F ? chunk : n_chunks - 1 - chunk,
-                          micro_batch);
+    if (micro_batch >= order->shape.n_micro_batches)
+        return false;
+    orr_schedule__add(order, stage, pass, pass == ORR_F ? chunk : n_chunks - 1 - chunk,
+                      micro_batch);
+    return true;
 }
 
 OrrOrder *orr_schedule__interleave(const OrrPipeShape *shape)
@@ -41,9 +43,9 @@ OrrOrder *orr_schedule__interleave(const OrrPipeShape *shape)
         for (uint32_t k = 0; k < ahead; k++)
             add_kth(order, s, ORR_F, k);
         for (uint32_t k = 0; k < n; k++) {
-            if (k + ahead < n)
-                add_kth(order, s, ORR_F, k + ahead);
-            add_kth(order, s, ORR_B, k);
+            bool has_forward = k + ahead < n && add_kth(order, s, ORR_F, k + ahead);
+            if (add_kth(order, s, ORR_B, k))
+                order->slots[order->first[s + 1] - 1].shares_batch = has_forward;
         }
     }
     return order;

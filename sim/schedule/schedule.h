@@ -14,6 +14,8 @@ typedef struct {
 typedef struct {
     uint8_t pass;         /* OrrPass: F, B (whole backward), I (input half), W (weight half) */
     uint8_t is_overlapped; /* runs together with the next entry as one (DualPipe pairs) */
+    uint8_t shares_batch; /* frameworks that batch messages send its output with that of the entry
+                           * before it, and receive its input with the other's */
     uint16_t chunk;       /* chunk of this stage, 0..V-1 */
     uint32_t micro_batch; /* 0..M-1 */
 } OrrSlot;

@@ -1,0 +1,10 @@
+/* Random small jobs, folded and unfolded: layouts, schedules, clusters, profiles. */
+#ifndef TESTS_FOLD_RANDOM_H
+#define TESTS_FOLD_RANDOM_H
+
+#include <stdint.h>
+
+/* Draws @n jobs with seeds from @first on; fails if one differs in anything but what was executed. */
+void fold_compare_random(uint64_t first, uint32_t n);
+
+#endif
