@@ -14,27 +14,26 @@ typedef struct {
     uint32_t drawn;
 } Draws;
 
-static uint32_t draw(Draws *d, uint32_t n)
-{
+static uint32_t draw(Draws *d, uint32_t n) {
     return (uint32_t)orr_random_below(orr_random(d->seed, "fold"), d->drawn++, 0, n);
 }
 
-static const char *pick(Draws *d, const char *const *of)
-{
+static const char *pick(Draws *d, const char *const *of) {
     uint32_t n = 0;
     while (of[n])
         n++;
     return of[draw(d, n)];
 }
 
-static char *draw_cluster(Draws *d, uint32_t n)
-{
+static char *draw_cluster(Draws *d, uint32_t n) {
     static const char *const kinds[] = {"fat_tree", "clos", "ethernet", NULL};
     static const char *const gpus[] = {"h100", "a100", NULL};
     static const char *const overs[] = {"1", "2", "7", NULL};
     static const char *const routings[] = {"spread", "ecmp-hash", NULL};
     const char *kind = pick(d, kinds);
-    uint32_t width = 1u << draw(d, 4), node = MIN(width, n);
+    uint32_t node = 1u << draw(d, 4);
+    while (n % node != 0)
+        node /= 2;
     g_autoptr(GString) s = g_string_new(NULL);
     g_string_printf(s, "%s:%u node:%u gpu:%s", kind, n, node, pick(d, gpus));
     if (strcmp(kind, "ethernet") == 0) {
@@ -50,15 +49,20 @@ static char *draw_cluster(Draws *d, uint32_t n)
     return g_string_free(g_steal_pointer(&s), FALSE);
 }
 
-static char *draw_job(Draws *d)
-{
-    static const char *const frameworks[] = {"megatron-2021", "megatron-2022", "megatron-core-2024",
-                                             "meta-llama3", "pytorch-fsdp", "deepspeed-zero3", NULL};
-    static const char *const schedules[] = {"1f1b", "gpipe", "interleaved", "naive",
-                                            "interleaved_padded", NULL};
+static char *draw_job(Draws *d) {
+    static const char *const frameworks[] = {"megatron-2021",
+                                             "megatron-2022",
+                                             "megatron-core-2024",
+                                             "meta-llama3",
+                                             "pytorch-fsdp",
+                                             "deepspeed-zero3",
+                                             NULL};
+    static const char *const schedules[] = {
+        "1f1b", "gpipe", "interleaved", "naive", "interleaved_padded", NULL};
     static const char *const recomputes[] = {"none", "selective", "full", NULL};
-    static const char *const orders[] = {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp", "dp-tp-cp-ep-pp", NULL};
-    uint32_t tp = 1u << draw(d, 3), pp = 1u << draw(d, 3), dp = 1u << draw(d, 4);
+    static const char *const orders[] = {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp", "dp-tp-cp-ep-pp",
+                                         NULL};
+    uint32_t tp = 1u << draw(d, 3), pp = 1 + draw(d, 4), dp = 1 + draw(d, 8);
     const char *schedule = pick(d, schedules);
     uint32_t vpp = g_str_has_prefix(schedule, "interleaved") && pp > 1 ? 2 : 1;
     if (vpp == 1 && g_str_has_prefix(schedule, "interleaved"))
@@ -75,13 +79,14 @@ static char *draw_job(Draws *d)
                     "job.cluster=%s;job.framework=%s;layout.tp=%u;layout.pp=%u;layout.vpp=%u;"
                     "layout.dp=%u;layout.zero_stage=%u;layout.sequence_parallel=%s;"
                     "schedule.name=%s;batch.global=%u sequences;batch.micro=%u sequences;"
-                    "recompute.policy=%s;layout.rank_order=%s;layout.ends=with_layers",
+                    "recompute.policy=%s;layout.rank_order=%s;layout.ends=with_layers;"
+                    "model.layers=%u",
                     cluster, pick(d, frameworks), tp, pp, vpp, dp, zero,
-                    flip && tp > 1 ? "yes" : "no", schedule, m * mbs * dp, mbs,
-                    pick(d, recomputes), pick(d, orders));
+                    flip && tp > 1 ? "yes" : "no", schedule, m * mbs * dp, mbs, pick(d, recomputes),
+                    pick(d, orders), pp * vpp * (1 + draw(d, 2)));
     if (zero == 3)
         g_string_append_printf(s, ";layout.reshard_after_forward=%s", draw(d, 2) ? "yes" : "no");
-    if (zero == 3 && dp >= 4 && draw(d, 2))
+    if (zero == 3 && dp % 2 == 0 && draw(d, 2))
         g_string_append(s, ";layout.hsdp_shard=2 ranks");
     if (zero == 2) {
         static const char *const when[] = {"at_end", "each_micro_batch", "each_run", NULL};
@@ -91,8 +96,7 @@ static char *draw_job(Draws *d)
 }
 
 /* The record without the counts of what was executed. */
-static char *comparable(const Step *s)
-{
+static char *comparable(const Step *s) {
     char *json = step_json(s), *at = strstr(json, "\"simulation\"");
     assert_non_null(at);
     char *end = strchr(at, '}');
@@ -100,8 +104,7 @@ static char *comparable(const Step *s)
     return json;
 }
 
-static void show_difference(const char *sets, const char *a, const char *b)
-{
+static void show_difference(const char *sets, const char *a, const char *b) {
     g_auto(GStrv) x = g_strsplit(a, "\n", -1), y = g_strsplit(b, "\n", -1);
     print_message("fold differs: %s\n", sets);
     for (uint32_t i = 0, n = 0; x[i] && y[i] && n < 6; i++)
@@ -109,8 +112,7 @@ static void show_difference(const char *sets, const char *a, const char *b)
             print_message("  folded %s | unfolded %s\n", x[i], y[i]);
 }
 
-static bool compare(const char *sets, bool *has_run)
-{
+static bool compare(const char *sets, bool *has_run) {
     g_autoptr(GError) error = NULL;
     Step *folded = step_try("tiny-pipeline", sets, STEP_CHECKED, &error);
     *has_run = folded != NULL;
@@ -129,8 +131,7 @@ static bool compare(const char *sets, bool *has_run)
     return is_same;
 }
 
-void fold_compare_random(uint64_t first, uint32_t n)
-{
+void fold_compare_random(uint64_t first, uint32_t n) {
     uint32_t n_run = 0, n_different = 0;
     for (uint32_t i = 0; i < n; i++) {
         Draws d = {first + i, 0};

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* Draws @n jobs with seeds from @first on; fails if one differs in anything but what was executed. */
+/* Draws @n jobs with seeds from @first on; fails if one differs in anything but what was executed.
+ */
 void fold_compare_random(uint64_t first, uint32_t n);
 
 #endif

@@ -7,8 +7,7 @@
 #include <glib.h>
 #include <string.h>
 
-static void split(Step *s, const char *sets)
-{
+static void split(Step *s, const char *sets) {
     s->texts = g_strsplit(sets, ";", -1);
     s->overrides = g_new0(OrrOverride, g_strv_length(s->texts) + 1);
     uint32_t n = 0;
@@ -26,8 +25,7 @@ static void split(Step *s, const char *sets)
     s->request.n_overrides = n;
 }
 
-Step *step_try(const char *job, const char *sets, unsigned flags, GError **error)
-{
+Step *step_try(const char *job, const char *sets, unsigned flags, GError **error) {
     Step *s = g_new0(Step, 1);
     split(s, sets);
     s->request.job = job;
@@ -45,8 +43,7 @@ Step *step_try(const char *job, const char *sets, unsigned flags, GError **error
     return s;
 }
 
-Step *step_new(const char *job, const char *sets, unsigned flags)
-{
+Step *step_new(const char *job, const char *sets, unsigned flags) {
     g_autoptr(GError) error = NULL;
     Step *s = step_try(job, sets, flags, &error);
     if (!s)
@@ -54,8 +51,7 @@ Step *step_new(const char *job, const char *sets, unsigned flags)
     return s;
 }
 
-void step_free(Step *s)
-{
+void step_free(Step *s) {
     if (!s)
         return;
     orr_step_free(s->run);
@@ -64,8 +60,7 @@ void step_free(Step *s)
     g_free(s);
 }
 
-char *step_json(const Step *s)
-{
+char *step_json(const Step *s) {
     GString *text = g_string_new(NULL);
     OrrOut *out = orr_out_to_string(text);
     orr_report_format_find("json")->write(s->record, out);
@@ -73,8 +68,7 @@ char *step_json(const Step *s)
     return g_string_free(text, FALSE);
 }
 
-OrrRecordComm step_comm(const Step *s, OrrCommKind kind, OrrCollective collective)
-{
+OrrRecordComm step_comm(const Step *s, OrrCommKind kind, OrrCollective collective) {
     OrrRecordComm sum = {.kind = kind, .collective = collective};
     for (uint32_t i = 0; i < s->record->n_comms; i++) {
         const OrrRecordComm *c = &s->record->comms[i];

@@ -3,14 +3,12 @@
 
 #include "tests/fold_random.h"
 
-static void test_fold_changes_nothing_but_what_is_executed(void **state)
-{
+static void test_fold_changes_nothing_but_what_is_executed(void **state) {
     (void)state;
-    fold_compare_random(1, 60);
+    fold_compare_random(1, 300);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fold_changes_nothing_but_what_is_executed),
     };

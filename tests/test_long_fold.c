@@ -5,20 +5,17 @@
 
 #include <glib.h>
 
-static uint64_t from_env(const char *name, uint64_t otherwise)
-{
+static uint64_t from_env(const char *name, uint64_t otherwise) {
     const char *text = g_getenv(name);
     return text ? g_ascii_strtoull(text, NULL, 10) : otherwise;
 }
 
-static void test_fold_changes_nothing_in_many_random_jobs(void **state)
-{
+static void test_fold_changes_nothing_in_many_random_jobs(void **state) {
     (void)state;
     fold_compare_random(from_env("FOLD_FIRST", 1000), (uint32_t)from_env("FOLD_COUNT", 1500));
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fold_changes_nothing_in_many_random_jobs),
     };

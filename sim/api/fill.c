@@ -127,7 +127,7 @@ typedef struct {
     uint32_t size;
     const char *algo, *proto;
     double count, bytes, transfer_ns, wait_ns, exposed_ns; /* means over all ranks */
-    uint8_t *takes_part; /* [n_roles] */
+    uint8_t *takes_part;                                   /* [n_roles] */
 } CommSum;
 
 static CommSum *comm_sum(GArray *sums, const CommSum *key, uint32_t n_roles) {
@@ -204,12 +204,16 @@ static void fill_comms(const OrrStepRun *run, OrrRecord *r) {
         const OrrExecComm *x =
             is_coll ? &run->result->colls[i] : &run->result->p2ps[i - p->n_colls];
         const OrrPlan *plan = is_coll ? shown_plan(run->bound, i) : NULL;
-        CommSum key = {.kind = ORR_COMM_PP, .collective = ORR_SEND_RECV, .size = 2, .algo = "send",
+        CommSum key = {.kind = ORR_COMM_PP,
+                       .collective = ORR_SEND_RECV,
+                       .size = 2,
+                       .algo = "send",
                        .proto = ""};
         if (x->count <= 0 || (is_coll && !plan))
             continue;
         if (is_coll)
-            key = (CommSum){.kind = p->colls[i].purpose, .collective = p->colls[i].kind,
+            key = (CommSum){.kind = p->colls[i].purpose,
+                            .collective = p->colls[i].kind,
                             .size = run->bound->groups[p->colls[i].group].size,
                             .algo = orr_algo_name(plan->algo),
                             .proto = orr_proto_name(plan->proto)};
