@@ -7,14 +7,16 @@
 #define MAX_SHOWN 32 /* stages up to which a message spells the split out */
 
 /* "8,8,7,7": as even as can be, the longer stages first. */
-static char *even_as_can_be(uint32_t layers, uint32_t n) {
+static char *even_as_can_be(uint32_t layers, uint32_t n)
+{
     GString *text = g_string_new(NULL);
     for (uint32_t v = 0; v < n; v++)
         g_string_append_printf(text, "%s%u", v ? "," : "", layers / n + (v < layers % n));
     return g_string_free(text, FALSE);
 }
 
-static bool refuse_uneven(const OrrModel *model, const OrrLayout *layout, GError **error) {
+static bool refuse_uneven(const OrrModel *model, const OrrLayout *layout, GError **error)
+{
     uint32_t n = layout->pp * layout->vpp, layers = model->layers;
     GString *advice = g_string_new(NULL);
     if (n <= MAX_SHOWN) {
@@ -38,7 +40,8 @@ static bool refuse_uneven(const OrrModel *model, const OrrLayout *layout, GError
                           layers, layout->pp, layout->vpp, rule, would_do);
 }
 
-static bool check_stage_layers(const OrrModel *model, const OrrLayout *layout, GError **error) {
+static bool check_stage_layers(const OrrModel *model, const OrrLayout *layout, GError **error)
+{
     uint32_t n = layout->pp * layout->vpp;
     uint64_t sum = 0;
     if (layout->n_stage_layers != n)
@@ -58,7 +61,8 @@ static bool check_stage_layers(const OrrModel *model, const OrrLayout *layout, G
 
 /* Layers of virtual stage @v of @n, or false if the policy does not come out even. */
 static bool layers_of(const OrrLayout *layout, uint32_t layers, uint32_t n, uint32_t v,
-                      uint32_t *n_layers) {
+                      uint32_t *n_layers)
+{
     bool is_end = v == 0 || v == n - 1;
     switch (layout->ends) {
     case ORR_ENDS_WITH_LAYERS:
@@ -75,7 +79,8 @@ static bool layers_of(const OrrLayout *layout, uint32_t layers, uint32_t n, uint
 }
 
 bool orr_layout_split(const OrrModel *model, const OrrLayout *layout, OrrStagePart *parts,
-                      GError **error) {
+                      GError **error)
+{
     uint32_t n = layout->pp * layout->vpp, first = 0;
     if (layout->stage_layers && !check_stage_layers(model, layout, error))
         return false;

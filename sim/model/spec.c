@@ -1,7 +1,8 @@
 /* Owners of the strings and arrays in the specs. */
 #include "sim/model/spec.h"
 
-void orr_model_free(OrrModel *model) {
+void orr_model_free(OrrModel *model)
+{
     if (!model)
         return;
     g_free(model->name);
@@ -10,7 +11,8 @@ void orr_model_free(OrrModel *model) {
     g_free(model);
 }
 
-void orr_framework_free(OrrFramework *framework) {
+void orr_framework_free(OrrFramework *framework)
+{
     if (!framework)
         return;
     g_free(framework->name);
@@ -19,7 +21,8 @@ void orr_framework_free(OrrFramework *framework) {
     g_free(framework);
 }
 
-void orr_job_free(OrrJob *job) {
+void orr_job_free(OrrJob *job)
+{
     if (!job)
         return;
     g_free(job->name);
