@@ -213,6 +213,17 @@ static void test_s49_report_shows_group_members_and_whether_they_leave_the_node(
     check(cases, G_N_ELEMENTS(cases));
 }
 
+/* S12: "a 7B at 13.5 % MFU" has 125 M parameters; the report says so and why that is slow. */
+static void test_s12_small_model_is_called_small(void **state) {
+    static const Case cases[] = {
+        {"step mpt-125m-8",
+         0,
+         {"125,311,488 parameters", "small_products", "check that this is the model you mean"}},
+    };
+    (void)state;
+    check(cases, G_N_ELEMENTS(cases));
+}
+
 /* A saved record runs again, with its overrides, to the same bytes. */
 static void test_saved_record_runs_again(void **state) {
     (void)state;
@@ -279,6 +290,7 @@ int main(void) {
         cmocka_unit_test(test_s07_mfu_depends_on_formula_and_dense_peak),
         cmocka_unit_test(test_s09_torchtitan_formula),
         cmocka_unit_test(test_s49_report_shows_group_members_and_whether_they_leave_the_node),
+        cmocka_unit_test(test_s12_small_model_is_called_small),
         cmocka_unit_test(test_saved_record_runs_again),
         cmocka_unit_test(test_failed_run_leaves_the_old_file),
         cmocka_unit_test(test_stats_go_to_stderr_only),

@@ -52,11 +52,12 @@ static void small_products(OrrRuleCase *k) {
         g_string_append_printf(k->evidence, " The vocabulary of %u takes %s of the matrix FLOPs.",
                                k->c->model->vocab, head_text.text);
     g_string_append_printf(k->advice,
-                           "Expect an MFU in the tens%s. Less TP, a larger MBS, fused "
-                           "kernels and CUDA graphs help.",
+                           "Expect an MFU in the tens%s. %s larger MBS, fused kernels and CUDA "
+                           "graphs help.",
                            (double)k->r->parameters_total < SMALL_MODEL
                                ? ": check that this is the model you mean"
-                               : "");
+                               : "",
+                           k->r->layout.tp > 1 ? "Less TP, a" : "A");
 }
 
 static void recompute_cost(OrrRuleCase *k) {
