@@ -23,10 +23,6 @@ static int64_t gathered_bytes(const OrrLower *w, uint64_t n_params) {
     return (int64_t)((double)n_params * orr_dtype_bytes(w->precision->gather));
 }
 
-static int64_t buffer_bytes(const OrrLower *w, uint64_t n_params) {
-    return (int64_t)((double)n_params * orr_dtype_bytes(w->precision->gradients));
-}
-
 /* Host order of ZeRO-3: unit i is gathered when the host comes to it, at most `prefetch` units
  * ahead of the compute stream: its gather waits for the end of unit i - prefetch - 1. */
 typedef struct {
@@ -76,7 +72,6 @@ typedef struct {
 static void bucket_flush(OrrLower *w, Bucket *k) {
     if (k->pending == 0)
         return;
-    OrrColl coll = orr_lower__reduce(w, k->pending, "grads");
     /* as the kernels wrote them, and packed for the wire */
     int64_t packed = (int64_t)((double)k->pending * (orr_dtype_bytes(w->precision->compute) +
                                                      orr_dtype_bytes(w->precision->reduce)));
@@ -84,9 +79,7 @@ static void bucket_flush(OrrLower *w, Bucket *k) {
         orr_emit_pack_gradients(&w->emit, w->b, k->pending);
         orr_builder_mem(w->b, ORR_MEM_GRADIENTS, false, packed);
     }
-    uint32_t ready = orr_builder_last_on(w->b, ORR_STREAM_COMPUTE);
-    orr_builder_coll(w->b, ORR_STREAM_DP, &coll);
-    orr_builder_wait(w->b, ready);
+    orr_lower__reduce(w, k->pending, orr_builder_last_on(w->b, ORR_STREAM_COMPUTE));
     if (is_zero3(w))
         orr_builder_mem(w->b, ORR_MEM_GRADIENTS, true, -packed);
     k->pending = 0;
@@ -208,16 +201,16 @@ static void emit_backward(OrrLower *w, uint32_t v, OrrPass pass, uint32_t varian
         backward_unit(w, &k, w->local.embedding, from, gather);
     }
     bucket_flush(w, &k.bucket);
-    if (k.bucket.is_active && w->fw->shard_gradient_buffer && w->layout->zero_stage == 2)
-        orr_builder_mem(w->b, ORR_MEM_GRADIENTS, true, -buffer_bytes(w, all));
+    if (k.bucket.is_active)
+        orr_builder_mem(w->b, ORR_MEM_GRADIENTS, true, -orr_lower__buffer_bytes(w, all));
 }
 
 static void allocate_buffer(OrrLower *w, uint32_t v, OrrPass pass, uint32_t variant) {
-    if (pass == ORR_F || pass == ORR_I || !(variant & ORR_GRAD_FIRST) ||
-        !w->fw->shard_gradient_buffer || w->layout->zero_stage != 2)
+    int64_t bytes = orr_lower__buffer_bytes(w, orr_lower__params(w, v));
+    if (pass == ORR_F || pass == ORR_I || !(variant & ORR_GRAD_FIRST) || bytes == 0)
         return;
     orr_builder_host(w->b, 0);
-    orr_builder_mem(w->b, ORR_MEM_GRADIENTS, false, buffer_bytes(w, orr_lower__params(w, v)));
+    orr_builder_mem(w->b, ORR_MEM_GRADIENTS, false, bytes);
 }
 
 void orr_lower__piece_end(OrrLower *w, OrrPiece *piece) {

@@ -2,8 +2,9 @@
  *
  * ZeRO-0 all-reduces gradients; ZeRO-1 and 2 reduce-scatter them and gather updated parameters once
  * a step; ZeRO-3 gathers parameters per unit and pass, and reduce-scatters every micro-batch
- * (Rajbhandari et al. 2020, section 5; Zhao et al. 2023, section 4). Gradients of a chunk are final
- * in the last of its backward passes. */
+ * (Rajbhandari et al. 2020, section 5; Zhao et al. 2023, section 4). Hybrid sharding does so within
+ * shard groups, and all-reduces shards over the replicas behind each reduce-scatter. Gradients of a
+ * chunk are final in the last of its backward passes. */
 #include "sim/lower/lower_priv.h"
 
 #include <string.h>
@@ -20,10 +21,24 @@ static OrrColl data_coll(const OrrLower *w, OrrCollective kind, OrrDtype dtype, 
     return coll;
 }
 
-OrrColl orr_lower__reduce(const OrrLower *w, uint64_t n_params, const char *label) {
+/* Hybrid sharding: each rank then holds the sum of its shard group, and sums it with the ranks that
+ * hold the same shard elsewhere (Zhao et al. 2023, section 3.2.2). */
+static uint32_t reduce_replicas(OrrLower *w, uint64_t n_params) {
+    uint64_t n_shard = (n_params + w->dp - 1) / w->dp;
+    OrrColl coll = data_coll(w, ORR_ALL_REDUCE, w->precision->reduce, ORR_COMM_DP_GRADIENT,
+                             ORR_COMM_ID_GRADIENT, n_shard, "grads of replicas");
+    coll.group = ORR_GROUP_HSDP_REPLICA;
+    return orr_builder_coll(w->b, ORR_STREAM_DP, &coll);
+}
+
+uint32_t orr_lower__reduce(OrrLower *w, uint64_t n_params, uint32_t ready) {
     bool is_sharded = w->layout->zero_stage > 0;
-    return data_coll(w, is_sharded ? ORR_REDUCE_SCATTER : ORR_ALL_REDUCE, w->precision->reduce,
-                     ORR_COMM_DP_GRADIENT, ORR_COMM_ID_GRADIENT, n_params, label);
+    OrrColl coll =
+        data_coll(w, is_sharded ? ORR_REDUCE_SCATTER : ORR_ALL_REDUCE, w->precision->reduce,
+                  ORR_COMM_DP_GRADIENT, ORR_COMM_ID_GRADIENT, n_params, "grads");
+    uint32_t op = orr_builder_coll(w->b, ORR_STREAM_DP, &coll);
+    orr_builder_wait(w->b, ready);
+    return w->replicas > 1 ? reduce_replicas(w, n_params) : op;
 }
 
 OrrColl orr_lower__gather(const OrrLower *w, uint64_t n_params, const char *label) {
@@ -43,6 +58,12 @@ bool orr_lower__reduces_inside(const OrrLower *w) {
     if (w->layout->zero_stage == 2 && w->fw->reduce_when != ORR_REDUCE_AT_END)
         return true;
     return w->fw->overlap_grad_reduce;
+}
+
+int64_t orr_lower__buffer_bytes(const OrrLower *w, uint64_t n_params) {
+    if (!orr_lower__reduces(w) || w->layout->zero_stage != 2 || !w->fw->shard_gradient_buffer)
+        return 0;
+    return (int64_t)((double)n_params * orr_dtype_bytes(w->precision->gradients));
 }
 
 bool orr_lower__gathers_behind(const OrrLower *w) {

@@ -28,10 +28,10 @@ OrrProgram *orr_lower_program(const OrrLowering *in, GError **error) {
                            in->framework}};
     w.n_micro_batches = orr_layout_micro_batches(&job->layout, &job->batch);
     w.n_virtual = job->layout.pp * job->layout.vpp;
-    bool is_hybrid = job->layout.zero_stage == 3 && job->layout.hsdp_shard > 1 &&
-                     job->layout.hsdp_shard < job->layout.dp;
+    bool is_hybrid = job->layout.zero_stage > 0 && job->layout.hsdp_shard > 0;
     w.dp_group = is_hybrid ? ORR_GROUP_HSDP_SHARD : ORR_GROUP_DP_CP;
     w.dp = orr_layout_group_size(&job->layout, w.dp_group);
+    w.replicas = is_hybrid ? orr_layout_group_size(&job->layout, ORR_GROUP_HSDP_REPLICA) : 1;
     w.parts = g_new0(OrrStagePart, w.n_virtual);
     w.stage_of = g_new0(uint32_t, w.n_virtual);
     w.chunk_of = g_new0(uint32_t, w.n_virtual);

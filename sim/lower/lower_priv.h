@@ -39,7 +39,8 @@ typedef struct {
     uint32_t *stage_of;     /* [n_virtual] */
     uint32_t *chunk_of;     /* [n_virtual] */
     uint32_t dp;            /* ranks over which gradients are reduced */
-    OrrGroup dp_group;      /* their group; ZeRO-3: the shard group */
+    OrrGroup dp_group;      /* their group; hybrid sharding: the shard group */
+    uint32_t replicas;      /* shard groups that hold the same; 1: not hybrid */
     OrrPiece *pieces;       /* [n_virtual * ORR_N_PASSES * ORR_N_VARIANTS] */
     OrrPiece *building;     /* the piece of the open segment */
     int64_t boundary_bytes; /* of one stage-to-stage message of one rank */
@@ -51,9 +52,14 @@ uint64_t orr_lower__params(const OrrLower *w, uint32_t v);
 const OrrPiece *orr_lower__piece(OrrLower *w, uint32_t v, OrrPass pass, uint32_t variant);
 void orr_lower__piece_end(OrrLower *w, OrrPiece *piece);
 /* gradients.c */
-OrrColl orr_lower__reduce(const OrrLower *w, uint64_t n_params, const char *label);
+/* Appends the reduction of @n_params gradients that waits for operation @ready; returns its last.
+ */
+uint32_t orr_lower__reduce(OrrLower *w, uint64_t n_params, uint32_t ready);
 OrrColl orr_lower__gather(const OrrLower *w, uint64_t n_params, const char *label);
 bool orr_lower__reduces(const OrrLower *w);        /* gradients meet other ranks at all */
+/* Whole gradients of @n_params beside the shard, from the first backward to the end of their
+ * reduction; 0: there is no such buffer. */
+int64_t orr_lower__buffer_bytes(const OrrLower *w, uint64_t n_params);
 bool orr_lower__reduces_inside(const OrrLower *w); /* within backward segments */
 bool orr_lower__gathers_behind(const OrrLower *w); /* updated parameters, under the next forward */
 uint32_t orr_lower__variant(const OrrLower *w, uint32_t stage, uint32_t slot);

@@ -49,8 +49,9 @@ static uint32_t left_over_reduce(End *e) {
     OrrLower *w = e->w;
     if (!orr_lower__reduces(w) || orr_lower__reduces_inside(w))
         return ORR_NONE;
-    OrrColl c = orr_lower__reduce(w, e->n_params, "grads");
-    return orr_builder_coll(w->b, ORR_STREAM_DP, &c);
+    uint32_t op = orr_lower__reduce(w, e->n_params, ORR_NONE);
+    orr_builder_mem(w->b, ORR_MEM_GRADIENTS, true, -orr_lower__buffer_bytes(w, e->n_params));
+    return op;
 }
 
 static uint32_t tied_embedding(End *e, uint32_t after) {

@@ -144,6 +144,9 @@ static void check_data_parallel(Check *c)
         refuse(c, "[layout] zero_stage: %u; 0, 1, 2 or 3", l->zero_stage);
     if (l->hsdp_shard == 0)
         return;
+    if (l->hsdp_shard == 1)
+        refuse(c, "[layout] hsdp_shard: groups of 1 rank shard nothing; zero_stage = 0 without "
+                  "hsdp_shard is the same, or 2 and more ranks would do");
     if (l->zero_stage == 0)
         refuse(c, "[layout] hsdp_shard: %u ranks share a shard, but zero_stage = 0 shards nothing",
                l->hsdp_shard);
