@@ -222,6 +222,40 @@ static void test_split_one_layer_less_on_the_ends(void **state)
     assert_int_equal(parts[15].first_layer, 119);
 }
 
+static void test_split_as_layers_counts_the_ends(void **state)
+{
+    (void)state;
+    OrrModel m = sample_llama(70, 14336, 112, 112, 57344, 250880); /* BLOOM: 5 + 10 x 6 + 5 */
+    OrrLayout l = sample_layout(4, 12, 8);
+    OrrStagePart parts[12];
+    l.ends = ORR_ENDS_AS_LAYERS;
+    assert_true(orr_layout_split(&m, &l, parts, NULL));
+    assert_int_equal(parts[0].n_layers, 5);
+    assert_int_equal(parts[1].n_layers, 6);
+    assert_int_equal(parts[11].n_layers, 5);
+    m.layers = 72; /* 74 blocks on 12 stages: two of seven, ten of six */
+    assert_true(orr_layout_split(&m, &l, parts, NULL));
+    assert_int_equal(parts[0].n_layers, 6);
+    assert_int_equal(parts[1].n_layers, 7);
+    assert_int_equal(parts[2].n_layers, 6);
+    assert_int_equal(parts[11].n_layers, 5);
+}
+
+/* Llama 3 8B over 8 stages: the printed example of nanotron's documentation. */
+static void test_split_by_cost_gives_the_head_its_share(void **state)
+{
+    (void)state;
+    OrrModel m = sample_llama(32, 4096, 32, 8, 14336, 128256);
+    OrrLayout l = sample_layout(1, 8, 1);
+    OrrStagePart parts[8];
+    const uint32_t want[8] = {5, 4, 4, 5, 4, 4, 4, 2};
+    l.ends = ORR_ENDS_BY_COST;
+    assert_true(orr_layout_split(&m, &l, parts, NULL));
+    for (int v = 0; v < 8; v++)
+        assert_int_equal(parts[v].n_layers, want[v]);
+    assert_true(parts[7].has_head);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +270,8 @@ int main(void)
         cmocka_unit_test(test_split_never_drops_a_layer),
         cmocka_unit_test(test_split_gives_405b_its_own_chunks),
         cmocka_unit_test(test_split_one_layer_less_on_the_ends),
+        cmocka_unit_test(test_split_as_layers_counts_the_ends),
+        cmocka_unit_test(test_split_by_cost_gives_the_head_its_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

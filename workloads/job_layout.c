@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static const char *const ends_names[] = {"with_layers", "own_chunk", "one_layer_less", NULL};
+static const char *const ends_names[] = {"with_layers", "own_chunk", "one_layer_less", "as_layers",
+                                         "by_cost", NULL};
 static const char *const dim_names[] = {"tp", "cp", "ep", "dp", "pp", NULL};
 
 /* What launch scripts call our keys; only names that mean exactly the same number. */

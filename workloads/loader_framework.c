@@ -13,7 +13,8 @@
 static const char *const attention_names[] = {"flash", "unfused", "memory_efficient", NULL};
 static const char *const library_names[] = {"native", "flash2", "flash1", "triton", NULL};
 static const char *const reduce_names[] = {"at_end", "each_micro_batch", "each_run", NULL};
-static const char *const ends_names[] = {"with_layers", "own_chunk", "one_layer_less", NULL};
+static const char *const ends_names[] = {"with_layers", "own_chunk", "one_layer_less", "as_layers",
+                                         "by_cost", NULL};
 
 #define AT(member) offsetof(OrrFramework, member)
 #define FLAG(group, key, member)                                                                   \

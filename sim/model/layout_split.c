@@ -1,7 +1,9 @@
 /* Layers to pipeline stages (declared in groups.h). A split that the policy cannot make is refused
  * with one that would do; a layer is never dropped (Megatron-LM issue 1304: 30 layers on 4 stages
  * once became 28). Policies: Megatron-LM --decoder-*-pipeline-num-layers and
- * --account-for-embedding-in-pipeline-split; Llama 3 paper (arXiv 2407.21783), section 3.3.2. */
+ * --account-for-embedding-in-pipeline-split; Llama 3 paper (arXiv 2407.21783), section 3.3.2;
+ * DeepSpeed runtime/pipe/module.py, partition method `type:transformer|embedding` (as_layers);
+ * nanotron models/base.py and LlamaForTraining.get_block_compute_costs (by_cost). */
 #include "sim/model/groups.h"
 
 #define MAX_SHOWN 32 /* stages up to which a message spells the split out */
@@ -59,11 +61,37 @@ static bool check_stage_layers(const OrrModel *model, const OrrLayout *layout, G
     return true;
 }
 
+/* Stages take blocks in order; the one whose running cost passes a stage's share of the total is its
+ * last. A layer costs its products' weights as nanotron counts them (three for the MLP, gated or
+ * not; no less for grouped heads), the head its own, the embedding nothing. */
+static uint32_t layers_by_cost(const OrrModel *model, uint32_t n, uint32_t v)
+{
+    double hidden = model->hidden;
+    double layer = 4.0 * (double)model->heads * (double)model->head_dim * hidden +
+                   3.0 * (double)model->ffn * hidden;
+    double total = layer * model->layers + (double)model->vocab * hidden;
+    uint32_t stage = 0, n_layers = 0;
+    for (uint32_t i = 0; i < model->layers; i++) {
+        n_layers += stage == v;
+        if (layer * (i + 1.0) * n > total * (stage + 1.0))
+            stage++;
+    }
+    return n_layers;
+}
+
+/* Layers of virtual stage @v of @n, embedding and head counted, the longer stages first. */
+static uint32_t layers_as_layers(uint32_t layers, uint32_t n, uint32_t v)
+{
+    uint32_t blocks = layers + 2, here = blocks / n + (v < blocks % n);
+    return here - (v == 0) - (v == n - 1);
+}
+
 /* Layers of virtual stage @v of @n, or false if the policy does not come out even. */
-static bool layers_of(const OrrLayout *layout, uint32_t layers, uint32_t n, uint32_t v,
+static bool layers_of(const OrrModel *model, const OrrLayout *layout, uint32_t n, uint32_t v,
                       uint32_t *n_layers)
 {
     bool is_end = v == 0 || v == n - 1;
+    uint32_t layers = model->layers;
     switch (layout->ends) {
     case ORR_ENDS_WITH_LAYERS:
         *n_layers = layers / n;
@@ -74,6 +102,12 @@ static bool layers_of(const OrrLayout *layout, uint32_t layers, uint32_t n, uint
     case ORR_ENDS_ONE_LAYER_LESS:
         *n_layers = n == 1 ? layers : (layers + 2) / n - is_end;
         return (layers + 2) % n == 0 || n == 1;
+    case ORR_ENDS_AS_LAYERS:
+        *n_layers = layers + 2 < n ? 0 : layers_as_layers(layers, n, v);
+        return layers + 2 >= n;
+    case ORR_ENDS_BY_COST:
+        *n_layers = layers_by_cost(model, n, v);
+        return true;
     }
     g_assert_not_reached();
 }
@@ -88,7 +122,7 @@ bool orr_layout_split(const OrrModel *model, const OrrLayout *layout, OrrStagePa
         uint32_t n_layers;
         if (layout->stage_layers)
             n_layers = layout->stage_layers[v];
-        else if (!layers_of(layout, model->layers, n, v, &n_layers))
+        else if (!layers_of(model, layout, n, v, &n_layers))
             return refuse_uneven(model, layout, error);
         parts[v] = (OrrStagePart){first, n_layers, v == 0, v == n - 1};
         first += n_layers;

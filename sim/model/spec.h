@@ -36,7 +36,11 @@ typedef struct {
 void orr_model_free(OrrModel *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrModel, orr_model_free)
 
-typedef enum { ORR_ENDS_WITH_LAYERS, ORR_ENDS_OWN_CHUNK, ORR_ENDS_ONE_LAYER_LESS } OrrEnds;
+typedef enum {
+    ORR_ENDS_WITH_LAYERS, ORR_ENDS_OWN_CHUNK, ORR_ENDS_ONE_LAYER_LESS,
+    ORR_ENDS_AS_LAYERS, /* embedding and head count as a layer each; stages differ by one at most */
+    ORR_ENDS_BY_COST    /* stages of about equal work, the head's product counted (nanotron) */
+} OrrEnds;
 typedef enum { ORR_RECOMPUTE_NONE, ORR_RECOMPUTE_SELECTIVE, ORR_RECOMPUTE_FULL } OrrRecompute;
 typedef enum { ORR_RECOMPUTE_UNIFORM, ORR_RECOMPUTE_BLOCK } OrrRecomputeMethod;
 
