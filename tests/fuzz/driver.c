@@ -50,7 +50,8 @@ static void run(const uint8_t *data, size_t size)
 {
     /* an exact copy, so that reading past the end is seen */
     uint8_t *copy = malloc(size ? size : 1);
-    memcpy(copy, data, size);
+    if (size > 0)
+        memcpy(copy, data, size);
     in_hand.data = copy;
     in_hand.size = size;
     alarm(HANG_SECONDS);
