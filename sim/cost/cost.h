@@ -18,6 +18,8 @@ void orr_cost_free(OrrCost *cost);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrCost, orr_cost_free)
 /* Time on the GPU of kernel @k alone, without the host's launch; ns, rounded up, at least 1. */
 int64_t orr_cost_kernel_ns(const OrrCost *cost, const OrrKernel *k);
+/* The same between the other kernels of a training step, where kernels run slower than alone. */
+int64_t orr_cost_in_step_ns(const OrrCost *cost, const OrrKernel *k);
 /* "surface gemm bf16 h100_sxm", "roofline": where the time of @k comes from; owned by @cost. */
 const char *orr_cost_origin(const OrrCost *cost, const OrrKernel *k);
 

@@ -37,7 +37,7 @@ double orr_lower__attention_rate(OrrAttentionLibrary library, OrrArch arch, OrrK
 
 int64_t orr_lower__kernel_ns(const OrrLowering *in, const OrrKernel *kernel)
 {
-    int64_t ns = orr_cost_kernel_ns(in->cost, kernel);
+    int64_t ns = orr_cost_in_step_ns(in->cost, kernel);
     if (kernel->kind != ORR_K_ATTENTION)
         return ns;
     OrrArch arch = orr_cluster_spec(in->cluster)->node->gpu->arch;
