@@ -62,7 +62,7 @@ void step_free(Step *s) {
 
 char *step_json(const Step *s) {
     GString *text = g_string_new(NULL);
-    OrrOut *out = orr_out_to_string(text);
+    g_autoptr(OrrOut) out = orr_out_to_string(text);
     orr_report_format_find("json")->write(s->record, out);
     orr_out_commit(out, NULL);
     return g_string_free(text, FALSE);

@@ -28,14 +28,12 @@ typedef struct {
     int status;
 } Case;
 
-static char *source_path(const char *name)
-{
+static char *source_path(const char *name) {
     const char *top = g_getenv("top_srcdir");
     return g_build_filename(top ? top : ORR_SRCDIR, name, NULL);
 }
 
-static void make_file(const char *folder, const char *step)
-{
+static void make_file(const char *folder, const char *step) {
     g_auto(GStrv) part = g_strsplit(step, ": ", 2);
     g_auto(GStrv) word = g_strsplit(part[0], " ", 3);
     bool is_copy = strcmp(word[0], "copy") == 0;
@@ -62,14 +60,12 @@ static void make_file(const char *folder, const char *step)
     assert_true(g_file_set_contents(path, text, -1, NULL));
 }
 
-static gint by_text(gconstpointer a, gconstpointer b)
-{
+static gint by_text(gconstpointer a, gconstpointer b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* Paths of the files in @folder, sorted. */
-static GPtrArray *paths_in(const char *folder)
-{
+static GPtrArray *paths_in(const char *folder) {
     GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
     GDir *dir = g_dir_open(folder, 0, NULL);
     for (const char *name; (name = g_dir_read_name(dir));)
@@ -80,8 +76,7 @@ static GPtrArray *paths_in(const char *folder)
 }
 
 /* Names and contents of all files in @folder. */
-static char *snapshot(const char *folder)
-{
+static char *snapshot(const char *folder) {
     g_autoptr(GPtrArray) paths = paths_in(folder);
     GString *all = g_string_new(NULL);
     for (guint i = 0; i < paths->len; i++) {
@@ -92,16 +87,14 @@ static char *snapshot(const char *folder)
     return g_string_free(all, FALSE);
 }
 
-static void remove_folder(const char *folder)
-{
+static void remove_folder(const char *folder) {
     g_autoptr(GPtrArray) paths = paths_in(folder);
     for (guint i = 0; i < paths->len; i++)
         g_remove(paths->pdata[i]);
     g_rmdir(folder);
 }
 
-static void check_outcome(const Case *c, int status, const char *out, const char *err)
-{
+static void check_outcome(const Case *c, int status, const char *out, const char *err) {
     if (!WIFEXITED(status))
         fail_msg("orrery %s: died of signal %d: %s", c->arguments, WTERMSIG(status), err);
     if (WEXITSTATUS(status) != c->status)
@@ -118,8 +111,7 @@ static void check_outcome(const Case *c, int status, const char *out, const char
     assert_true(g_utf8_validate(err, -1, NULL));
 }
 
-static void test_case(void **state)
-{
+static void test_case(void **state) {
     const Case *c = *state;
     g_autofree char *folder = g_dir_make_tmp("orrery-bad-XXXXXX", NULL);
     for (guint i = 0; i < c->steps->len; i++)
@@ -143,8 +135,7 @@ static void test_case(void **state)
         fail_msg("orrery %s: changed its folder from\n%s\nto\n%s", c->arguments, before, after);
 }
 
-static Case *case_new(const char *name)
-{
+static Case *case_new(const char *name) {
     Case *c = g_new0(Case, 1);
     c->name = g_strdup(name);
     c->steps = g_ptr_array_new();
@@ -153,8 +144,7 @@ static Case *case_new(const char *name)
     return c;
 }
 
-static void case_free(gpointer data)
-{
+static void case_free(gpointer data) {
     Case *c = data;
     g_free(c->name);
     g_ptr_array_unref(c->steps);
@@ -163,8 +153,7 @@ static void case_free(gpointer data)
 }
 
 /* Lines of the table into cases; the strings of @lines are kept. */
-static GPtrArray *read_cases(char **lines)
-{
+static GPtrArray *read_cases(char **lines) {
     GPtrArray *cases = g_ptr_array_new_with_free_func(case_free);
     Case *c = NULL;
     for (; *lines; lines++) {
@@ -189,8 +178,7 @@ static GPtrArray *read_cases(char **lines)
     return cases;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     g_autofree char *path = source_path("tests/bad-input/cases.txt"), *text = NULL;
     if (!g_file_get_contents(path, &text, NULL, NULL)) {
         g_printerr("cannot read %s\n", path);

@@ -6,8 +6,7 @@
 #include "sim/base/stats.h"
 #include "sim/base/words.h"
 
-static void test_stats_of_small_samples(void **state)
-{
+static void test_stats_of_small_samples(void **state) {
     (void)state;
     static const double x[] = {4, 1, 3, 2};
     assert_near(orr_stats_mean(x, 4), 2.5, 1e-15);
@@ -22,15 +21,13 @@ static void test_stats_of_small_samples(void **state)
     assert_true(x[0] == 4);
 }
 
-static void test_stats_mean_loses_nothing(void **state)
-{
+static void test_stats_mean_loses_nothing(void **state) {
     (void)state;
     static const double x[] = {1e100, 1, -1e100, 1};
     assert_near(orr_stats_mean(x, 4), 0.5, 1e-15);
 }
 
-static void test_curve_meets_its_points_and_is_a_power_law_between(void **state)
-{
+static void test_curve_meets_its_points_and_is_a_power_law_between(void **state) {
     (void)state;
     static const double x[] = {1, 100, 1e4}, y[] = {2, 20, 30};
     g_autoptr(OrrCurve) c = orr_curve_new(x, y, 3);
@@ -48,8 +45,7 @@ static void test_curve_meets_its_points_and_is_a_power_law_between(void **state)
     }
 }
 
-static void test_words_nearest_is_what_was_meant(void **state)
-{
+static void test_words_nearest_is_what_was_meant(void **state) {
     (void)state;
     static const char *const names[] = {"gpipe", "1f1b", "interleaved", "h100-sxm-80", NULL};
     assert_string_equal(orr_words_nearest("gpip", names), "gpipe");
@@ -64,8 +60,7 @@ static void test_words_nearest_is_what_was_meant(void **state)
     assert_string_equal(list, "gpipe, 1f1b, interleaved or h100-sxm-80");
 }
 
-static void test_error_code_is_the_exit_status(void **state)
-{
+static void test_error_code_is_the_exit_status(void **state) {
     (void)state;
     g_autoptr(GError) input = NULL, usage = NULL, env = NULL;
     assert_false(orr_fail_input(&input, "%s:%d: bad", "f", 3));
@@ -78,8 +73,7 @@ static void test_error_code_is_the_exit_status(void **state)
     assert_int_equal(env->code, 4);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stats_of_small_samples),
         cmocka_unit_test(test_stats_mean_loses_nothing),

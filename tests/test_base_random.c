@@ -7,8 +7,7 @@
 #define N 200000
 
 static void check_moments(double (*draw)(OrrRandom, uint64_t, uint64_t), double mean,
-                          double deviation)
-{
+                          double deviation) {
     OrrRandom r = orr_random(1, "test");
     double *x = test_malloc(N * sizeof *x);
     for (uint64_t i = 0; i < N; i++)
@@ -18,13 +17,11 @@ static void check_moments(double (*draw)(OrrRandom, uint64_t, uint64_t), double 
     test_free(x);
 }
 
-static double weibull_2(OrrRandom r, uint64_t a, uint64_t b)
-{
+static double weibull_2(OrrRandom r, uint64_t a, uint64_t b) {
     return orr_random_weibull(r, a, b, 2);
 }
 
-static void test_random_moments_match_the_distributions(void **state)
-{
+static void test_random_moments_match_the_distributions(void **state) {
     (void)state;
     check_moments(orr_random_uniform, 0.5, sqrt(1.0 / 12));
     check_moments(orr_random_normal, 0, 1);
@@ -32,16 +29,14 @@ static void test_random_moments_match_the_distributions(void **state)
     check_moments(weibull_2, sqrt(M_PI) / 2, sqrt(1 - M_PI / 4)); /* gamma functions at 3/2 and 2 */
 }
 
-static void test_random_draws_do_not_change_between_versions(void **state)
-{
+static void test_random_draws_do_not_change_between_versions(void **state) {
     (void)state;
     OrrRandom r = orr_random(42, "ecmp");
     assert_true(orr_random_bits(r, 0, 0) == UINT64_C(0x6b58e9d23f1c2ad7));
     assert_true(orr_random_bits(r, 1, 2) == UINT64_C(0x236faa77ac30a5b9));
 }
 
-static void test_random_neighbours_differ_in_half_their_bits(void **state)
-{
+static void test_random_neighbours_differ_in_half_their_bits(void **state) {
     (void)state;
     double flips = 0;
     for (uint64_t i = 0; i < 10000; i++) {
@@ -55,8 +50,7 @@ static void test_random_neighbours_differ_in_half_their_bits(void **state)
     assert_near(flips / 40000, 32, 0.005);
 }
 
-static void test_random_below_is_even(void **state)
-{
+static void test_random_below_is_even(void **state) {
     (void)state;
     OrrRandom r = orr_random(3, "below");
     int seen[7] = {0};
@@ -66,8 +60,7 @@ static void test_random_below_is_even(void **state)
         assert_near(seen[i], 10000, 0.05);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_moments_match_the_distributions),
         cmocka_unit_test(test_random_draws_do_not_change_between_versions),

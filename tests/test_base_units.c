@@ -55,8 +55,7 @@ static const struct {
     {"12 m", ORR_DIM_TIME, "min"},           {"5 %", ORR_DIM_NONE, "no unit"},
 };
 
-static void test_units_read_as_si_base(void **state)
-{
+static void test_units_read_as_si_base(void **state) {
     (void)state;
     for (guint i = 0; i < G_N_ELEMENTS(good); i++) {
         g_autoptr(GError) error = NULL;
@@ -67,8 +66,7 @@ static void test_units_read_as_si_base(void **state)
     }
 }
 
-static void test_units_refuse_and_say_what_would_do(void **state)
-{
+static void test_units_refuse_and_say_what_would_do(void **state) {
     (void)state;
     for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {
         g_autoptr(GError) error = NULL;
@@ -83,14 +81,12 @@ static void test_units_refuse_and_say_what_would_do(void **state)
     }
 }
 
-static void check_text(char *text, const char *expected)
-{
+static void check_text(char *text, const char *expected) {
     assert_string_equal(text, expected);
     g_free(text);
 }
 
-static void test_units_print_for_people(void **state)
-{
+static void test_units_print_for_people(void **state) {
     (void)state;
     check_text(orr_units_bytes(1.5 * 0x1p30), "1.5 GiB");
     check_text(orr_units_bytes(1023.9999 * 1024), "1 MiB");
@@ -110,8 +106,7 @@ static void test_units_print_for_people(void **state)
     check_text(orr_units_format(8, ORR_DIM_COUNT), "8");
 }
 
-static void test_units_shortest_double_reads_back(void **state)
-{
+static void test_units_shortest_double_reads_back(void **state) {
     (void)state;
     check_text(orr_units_double(0.1), "0.1");
     check_text(orr_units_double(1e22), "1e+22");
@@ -128,8 +123,7 @@ static void test_units_shortest_double_reads_back(void **state)
     }
 }
 
-static void test_units_printed_value_is_accepted_again(void **state)
-{
+static void test_units_printed_value_is_accepted_again(void **state) {
     (void)state;
     static const double values[] = {1, 999, 1000, 1023, 1024, 12345, 5e9, 80e9, 8e10, 1e12};
     for (OrrDim dim = ORR_DIM_TIME; dim < ORR_DIM_FRACTION; dim++)
@@ -141,8 +135,7 @@ static void test_units_printed_value_is_accepted_again(void **state)
         }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_units_read_as_si_base),
         cmocka_unit_test(test_units_refuse_and_say_what_would_do),

@@ -5,8 +5,7 @@
 
 #include "sim/io/csv.h"
 
-static OrrCsv *parse(const char *text, OrrCsvFlags flags)
-{
+static OrrCsv *parse(const char *text, OrrCsvFlags flags) {
     g_autoptr(GError) error = NULL;
     OrrCsv *csv = orr_csv_parse("t.csv", text, strlen(text), flags, &error);
     if (!csv)
@@ -14,8 +13,7 @@ static OrrCsv *parse(const char *text, OrrCsvFlags flags)
     return csv;
 }
 
-static void check_refused(const char *text, OrrCsvFlags flags, const char *says)
-{
+static void check_refused(const char *text, OrrCsvFlags flags, const char *says) {
     g_autoptr(GError) error = NULL;
     assert_null(orr_csv_parse("t.csv", text, strlen(text), flags, &error));
     assert_int_equal(error->code, ORR_ERROR_INPUT);
@@ -23,8 +21,7 @@ static void check_refused(const char *text, OrrCsvFlags flags, const char *says)
         fail_msg("\"%s\" does not say \"%s\"", error->message, says);
 }
 
-static void test_csv_quotes_and_lines_as_rfc_4180(void **state)
-{
+static void test_csv_quotes_and_lines_as_rfc_4180(void **state) {
     (void)state;
     g_autoptr(OrrCsv) csv =
         parse("\xef\xbb\xbfname,n\r\n\"a, \"\"b\"\"\n c\",1\r\n\r\n  x y ,2\nz,", ORR_CSV_PLAIN);
@@ -39,8 +36,7 @@ static void test_csv_quotes_and_lines_as_rfc_4180(void **state)
     assert_int_equal(orr_csv_line(csv, 2), 6);
 }
 
-static void test_csv_refuses_with_the_line(void **state)
-{
+static void test_csv_refuses_with_the_line(void **state) {
     (void)state;
     check_refused("", ORR_CSV_PLAIN, "t.csv: is empty");
     check_refused("a,b\n1,2\n3\n", ORR_CSV_PLAIN, "t.csv:3: a row of 1 cells; 2 will do");
@@ -52,8 +48,7 @@ static void test_csv_refuses_with_the_line(void **state)
     check_refused("a\n\xff\n", ORR_CSV_PLAIN, "t.csv:2: bytes that are not UTF-8");
 }
 
-static void test_csv_ragged_without_header(void **state)
-{
+static void test_csv_ragged_without_header(void **state) {
     (void)state;
     g_autoptr(OrrCsv) csv = parse("0F0,,0B0\n1F0\n", ORR_CSV_NO_HEADER | ORR_CSV_RAGGED);
     assert_int_equal(orr_csv_n_rows(csv), 2);
@@ -63,8 +58,7 @@ static void test_csv_ragged_without_header(void **state)
     assert_string_equal(orr_csv_cell(csv, 1, 2), "");
 }
 
-static void test_csv_numbers_are_checked_with_their_place(void **state)
-{
+static void test_csv_numbers_are_checked_with_their_place(void **state) {
     (void)state;
     g_autoptr(OrrCsv) csv = parse("m,time_us\n128,3.5\n1.5,x\n9,2 us\n", ORR_CSV_PLAIN);
     static const char *const need[] = {"time_us", "m", NULL};
@@ -90,8 +84,7 @@ static void test_csv_numbers_are_checked_with_their_place(void **state)
         g_clear_error(&e[k]);
 }
 
-static void test_csv_written_table_reads_back(void **state)
-{
+static void test_csv_written_table_reads_back(void **state) {
     (void)state;
     static const char *const pieces[] = {"a", ",", "\"", "\n", " ", "\xc3\xa9", "#", "\r\n", ""};
     g_autoptr(GRand) rand = g_rand_new_with_seed(5);
@@ -118,8 +111,7 @@ static void test_csv_written_table_reads_back(void **state)
     }
 }
 
-static void test_csv_writes_numbers_shortest(void **state)
-{
+static void test_csv_writes_numbers_shortest(void **state) {
     (void)state;
     g_autoptr(GString) text = g_string_new(NULL);
     g_autoptr(OrrOut) out = orr_out_to_string(text);
@@ -135,8 +127,7 @@ static void test_csv_writes_numbers_shortest(void **state)
     assert_string_equal(text->str, "a,b_ns\n0.1,-9223372036854775808\n1,\n");
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_csv_quotes_and_lines_as_rfc_4180),
         cmocka_unit_test(test_csv_refuses_with_the_line),

@@ -19,8 +19,7 @@ typedef struct {
     char *dir, *path;
 } Place;
 
-static int set_up(void **state)
-{
+static int set_up(void **state) {
     Place *p = g_new0(Place, 1);
     p->dir = g_dir_make_tmp("orrery-test-XXXXXX", NULL);
     p->path = g_build_filename(p->dir, "out.txt", NULL);
@@ -28,8 +27,7 @@ static int set_up(void **state)
     return p->dir ? 0 : -1;
 }
 
-static guint n_files(const char *path)
-{
+static guint n_files(const char *path) {
     GDir *dir = g_dir_open(path, 0, NULL);
     guint n = 0;
     while (g_dir_read_name(dir))
@@ -38,8 +36,7 @@ static guint n_files(const char *path)
     return n;
 }
 
-static int tear_down(void **state)
-{
+static int tear_down(void **state) {
     Place *p = *state;
     GDir *dir = g_dir_open(p->dir, 0, NULL);
     for (const char *name; (name = g_dir_read_name(dir));) {
@@ -54,8 +51,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void check_holds(const char *path, const char *expected)
-{
+static void check_holds(const char *path, const char *expected) {
     g_autoptr(GError) error = NULL;
     g_autofree char *text = orr_file_read(path, 1 << 20, NULL, &error);
     if (!text)
@@ -63,8 +59,7 @@ static void check_holds(const char *path, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void test_file_commit_replaces_the_old_contents(void **state)
-{
+static void test_file_commit_replaces_the_old_contents(void **state) {
     Place *p = *state;
     assert_true(orr_file_write(p->path, "old", NULL));
     g_chmod(p->path, 0640);
@@ -80,8 +75,7 @@ static void test_file_commit_replaces_the_old_contents(void **state)
     assert_int_equal(n_files(p->dir), 1);
 }
 
-static void test_file_abort_leaves_the_old_file_alone(void **state)
-{
+static void test_file_abort_leaves_the_old_file_alone(void **state) {
     Place *p = *state;
     assert_true(orr_file_write(p->path, "old", NULL));
     OrrOut *out = orr_out_open(p->path, NULL);
@@ -91,8 +85,7 @@ static void test_file_abort_leaves_the_old_file_alone(void **state)
     assert_int_equal(n_files(p->dir), 1);
 }
 
-static void test_file_killed_run_leaves_the_old_file(void **state)
-{
+static void test_file_killed_run_leaves_the_old_file(void **state) {
     Place *p = *state;
     assert_true(orr_file_write(p->path, "old", NULL));
     pid_t child = fork();
@@ -110,8 +103,7 @@ static void test_file_killed_run_leaves_the_old_file(void **state)
         assert_int_equal(n_files(p->dir), 1);
 }
 
-static void test_file_full_disk_is_told_by_commit(void **state)
-{
+static void test_file_full_disk_is_told_by_commit(void **state) {
     (void)state;
     if (!g_file_test("/dev/full", G_FILE_TEST_EXISTS))
         skip();
@@ -129,8 +121,7 @@ static void test_file_full_disk_is_told_by_commit(void **state)
     assert_int_equal(small->code, ORR_ERROR_ENV);
 }
 
-static void test_file_absent_folder_and_folder_are_errors(void **state)
-{
+static void test_file_absent_folder_and_folder_are_errors(void **state) {
     Place *p = *state;
     g_autoptr(GError) absent = NULL, folder = NULL, read = NULL;
     g_autofree char *deep = g_build_filename(p->dir, "no", "such", NULL);
@@ -142,8 +133,7 @@ static void test_file_absent_folder_and_folder_are_errors(void **state)
     assert_int_equal(read->code, ORR_ERROR_INPUT);
 }
 
-static void test_file_symbolic_link_stays_a_link(void **state)
-{
+static void test_file_symbolic_link_stays_a_link(void **state) {
     Place *p = *state;
     g_autofree char *link = g_build_filename(p->dir, "link", NULL);
     assert_true(orr_file_write(p->path, "old", NULL));
@@ -153,8 +143,7 @@ static void test_file_symbolic_link_stays_a_link(void **state)
     assert_true(g_file_test(link, G_FILE_TEST_IS_SYMLINK));
 }
 
-static void test_file_gzip_reads_back_and_is_reproducible(void **state)
-{
+static void test_file_gzip_reads_back_and_is_reproducible(void **state) {
     Place *p = *state;
     g_autofree char *packed = g_strconcat(p->path, ".gz", NULL);
     char *raw[2] = {NULL};
@@ -178,8 +167,7 @@ static void test_file_gzip_reads_back_and_is_reproducible(void **state)
     g_free(raw[1]);
 }
 
-static void test_file_limit_holds_after_decompression(void **state)
-{
+static void test_file_limit_holds_after_decompression(void **state) {
     Place *p = *state;
     g_autofree char *packed = g_strconcat(p->path, ".gz", NULL);
     g_autofree char *zeros = g_strnfill(1 << 20, '0');
@@ -189,15 +177,13 @@ static void test_file_limit_holds_after_decompression(void **state)
     assert_non_null(strstr(error->message, "larger than the 512 KiB"));
 }
 
-static void test_file_sha256_of_known_text(void **state)
-{
+static void test_file_sha256_of_known_text(void **state) {
     (void)state;
     g_autofree char *sum = orr_file_sha256("abc", 3); /* FIPS 180-2, appendix B.1 */
     assert_string_equal(sum, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
-static void test_data_is_found_by_name_and_by_path(void **state)
-{
+static void test_data_is_found_by_name_and_by_path(void **state) {
     Place *p = *state;
     g_setenv("ORRERY_DATA", p->dir, TRUE);
     g_autofree char *here = g_build_filename(p->dir, "h100-sxm-80.ini", NULL);
@@ -215,8 +201,7 @@ static void test_data_is_found_by_name_and_by_path(void **state)
     g_unsetenv("ORRERY_DATA");
 }
 
-static void test_progress_tells_the_time_left(void **state)
-{
+static void test_progress_tells_the_time_left(void **state) {
     (void)state;
     g_autoptr(OrrProgress) p = orr_progress_new("simulating", 4000, "steps");
     orr_progress_set(p, 1);
@@ -228,8 +213,7 @@ static void test_progress_tells_the_time_left(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_file_commit_replaces_the_old_contents),
         TEST(test_file_abort_leaves_the_old_file_alone),

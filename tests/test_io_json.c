@@ -6,8 +6,7 @@
 #include "sim/io/json.h"
 #include "sim/io/json_write.h"
 
-static OrrJson *parse(const char *text, OrrJsonFlags flags)
-{
+static OrrJson *parse(const char *text, OrrJsonFlags flags) {
     g_autoptr(GError) error = NULL;
     OrrJson *json = orr_json_parse("c.json", text, strlen(text), flags, &error);
     if (!json)
@@ -52,8 +51,7 @@ static const struct {
     {"[\"\xff\"]", "c.json:1: bytes that are not UTF-8"},
 };
 
-static void test_json_refuses_what_is_not_json_with_the_place(void **state)
-{
+static void test_json_refuses_what_is_not_json_with_the_place(void **state) {
     (void)state;
     for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {
         g_autoptr(GError) error = NULL;
@@ -67,8 +65,7 @@ static void test_json_refuses_what_is_not_json_with_the_place(void **state)
     }
 }
 
-static void test_json_deep_nesting_is_refused(void **state)
-{
+static void test_json_deep_nesting_is_refused(void **state) {
     (void)state;
     g_autofree char *text = g_strnfill(100000, '[');
     g_autoptr(GError) error = NULL;
@@ -76,8 +73,7 @@ static void test_json_deep_nesting_is_refused(void **state)
     assert_non_null(strstr(error->message, "nested deeper than 200"));
 }
 
-static void test_json_many_keys_are_checked_too(void **state)
-{
+static void test_json_many_keys_are_checked_too(void **state) {
     (void)state;
     g_autoptr(GString) text = g_string_new("{");
     for (int i = 0; i < 100; i++)
@@ -92,8 +88,7 @@ static void test_json_many_keys_are_checked_too(void **state)
     }
 }
 
-static void test_json_infinity_of_python_reads_as_null_on_request(void **state)
-{
+static void test_json_infinity_of_python_reads_as_null_on_request(void **state) {
     (void)state;
     g_autoptr(OrrJson) json =
         parse("{\"a\": [0.0, Infinity], \"b\": -Infinity, \"c\": 1}", ORR_JSON_INFINITY);
@@ -102,8 +97,7 @@ static void test_json_infinity_of_python_reads_as_null_on_request(void **state)
     assert_true(orr_json_has(root, "c"));
 }
 
-static void test_json_getters_tell_the_place(void **state)
-{
+static void test_json_getters_tell_the_place(void **state) {
     (void)state;
     g_autoptr(OrrJson) json = parse("{\"a\": 1,\n \"n\": {\"x\": \"8\",\n  \"deep\": [0,\n"
                                     "   {\"y\": 2.5, \"z\": 4096.0, \"s\": \"t\", \"b\": true}]}}",
@@ -136,8 +130,7 @@ static void test_json_getters_tell_the_place(void **state)
         g_clear_error(&e[k]);
 }
 
-static void write_sample(OrrJsonWriter *w)
-{
+static void write_sample(OrrJsonWriter *w) {
     orr_json_begin_object(w, NULL);
     orr_json_put_string(w, "q\"", "a\\b\n\t\x01\xc3\xa9");
     orr_json_put_string(w, "broken", "\xff!");
@@ -158,8 +151,7 @@ static void write_sample(OrrJsonWriter *w)
     orr_json_end_object(w);
 }
 
-static void test_json_written_is_exact_and_reads_back(void **state)
-{
+static void test_json_written_is_exact_and_reads_back(void **state) {
     (void)state;
     static const char *const expected[] = {
         "{\"q\\\"\":\"a\\\\b\\n\\t\\u0001\xc3\xa9\",\"broken\":\"\xef\xbf\xbd!\","
@@ -185,8 +177,7 @@ static void test_json_written_is_exact_and_reads_back(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json_refuses_what_is_not_json_with_the_place),
         cmocka_unit_test(test_json_deep_nesting_is_refused),

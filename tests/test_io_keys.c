@@ -5,8 +5,7 @@
 
 #include "sim/io/keys.h"
 
-static OrrKeys *parse(const char *text)
-{
+static OrrKeys *parse(const char *text) {
     g_autoptr(GError) error = NULL;
     OrrKeys *keys = orr_keys_parse("f.ini", text, strlen(text), &error);
     if (!keys)
@@ -14,16 +13,14 @@ static OrrKeys *parse(const char *text)
     return keys;
 }
 
-static void check_says(OrrKeys *keys, const char *expected)
-{
+static void check_says(OrrKeys *keys, const char *expected) {
     g_autoptr(GError) error = NULL;
     assert_false(orr_keys_finish(keys, &error));
     assert_true(g_error_matches(error, ORR_ERROR, ORR_ERROR_INPUT));
     assert_string_equal(error->message, expected);
 }
 
-static void test_keys_values_and_comments(void **state)
-{
+static void test_keys_values_and_comments(void **state) {
     (void)state;
     static const char *const names[] = {"gpipe", "1f1b", "interleaved", NULL};
     g_autoptr(OrrKeys) keys = parse("# head\n[gpu]   # a group\r\n name = h100 # a comment\n"
@@ -42,8 +39,7 @@ static void test_keys_values_and_comments(void **state)
     assert_true(orr_keys_finish(keys, NULL));
 }
 
-static void test_keys_defaults_are_remembered_once(void **state)
-{
+static void test_keys_defaults_are_remembered_once(void **state) {
     (void)state;
     g_autoptr(OrrKeys) keys = parse("[a]\n");
     for (int i = 0; i < 2; i++) {
@@ -60,8 +56,7 @@ static void test_keys_defaults_are_remembered_once(void **state)
     assert_true(orr_keys_finish(keys, NULL));
 }
 
-static void test_keys_all_errors_at_once_in_line_order(void **state)
-{
+static void test_keys_all_errors_at_once_in_line_order(void **state) {
     (void)state;
     static const char *const names[] = {"gpipe", "1f1b", NULL};
     g_autoptr(OrrKeys) keys = parse("x = 1\n[layout]\ntp = 8\ntp = 4\npp = many\ndpp = 2\n"
@@ -97,8 +92,7 @@ static void test_keys_all_errors_at_once_in_line_order(void **state)
                "f.ini: [layout] dp: is missing");
 }
 
-static void test_keys_override_names_its_origin(void **state)
-{
+static void test_keys_override_names_its_origin(void **state) {
     (void)state;
     g_autoptr(OrrKeys) keys = parse("[a]\nn = 1\n");
     orr_keys_override(keys, "a", "n", "2", "--set");
@@ -108,8 +102,7 @@ static void test_keys_override_names_its_origin(void **state)
     check_says(keys, "f.ini:--set: [b] m = x: \"x\" is not a number; a whole number will do");
 }
 
-static void test_keys_refuse_what_is_not_text(void **state)
-{
+static void test_keys_refuse_what_is_not_text(void **state) {
     (void)state;
     static const struct {
         const char *text;
@@ -127,8 +120,7 @@ static void test_keys_refuse_what_is_not_text(void **state)
 }
 
 /* Random texts from pieces that matter; accepted by both, they must hold the same. */
-static char *random_text(GRand *rand)
-{
+static char *random_text(GRand *rand) {
     static const char *const pieces[] = {"[a]\n",
                                          "[b c]\n",
                                          "x = 1\n",
@@ -155,8 +147,7 @@ static char *random_text(GRand *rand)
     return g_string_free(text, FALSE);
 }
 
-static void check_same(OrrKeys *keys, GKeyFile *theirs, const char *text)
-{
+static void check_same(OrrKeys *keys, GKeyFile *theirs, const char *text) {
     g_auto(GStrv) groups = g_key_file_get_groups(theirs, NULL);
     for (guint i = 0; groups[i]; i++) {
         g_auto(GStrv) names = g_key_file_get_keys(theirs, groups[i], NULL, NULL);
@@ -178,8 +169,7 @@ static void check_same(OrrKeys *keys, GKeyFile *theirs, const char *text)
     }
 }
 
-static void test_keys_agree_with_gkeyfile_on_accepted_texts(void **state)
-{
+static void test_keys_agree_with_gkeyfile_on_accepted_texts(void **state) {
     (void)state;
     g_autoptr(GRand) rand = g_rand_new_with_seed(11);
     int n_both = 0;
@@ -200,8 +190,7 @@ static void test_keys_agree_with_gkeyfile_on_accepted_texts(void **state)
     assert_true(n_both > 2000);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keys_values_and_comments),
         cmocka_unit_test(test_keys_defaults_are_remembered_once),

@@ -3,8 +3,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-OrrCurve *orr_curve_new(const double *x, const double *y, guint n)
-{
+OrrCurve *orr_curve_new(const double *x, const double *y, guint n) {
     g_assert(n > 0);
     OrrCurve *c = g_new0(OrrCurve, 1);
     c->n = n;
@@ -18,8 +17,7 @@ OrrCurve *orr_curve_new(const double *x, const double *y, guint n)
     return c;
 }
 
-void orr_curve_free(OrrCurve *curve)
-{
+void orr_curve_free(OrrCurve *curve) {
     if (!curve)
         return;
     g_free(curve->log_x);
@@ -27,8 +25,7 @@ void orr_curve_free(OrrCurve *curve)
     g_free(curve);
 }
 
-double orr_curve_at(const OrrCurve *curve, double x, OrrCurveEnd end)
-{
+double orr_curve_at(const OrrCurve *curve, double x, OrrCurveEnd end) {
     g_assert(x > 0);
     double at = log(x);
     guint last = curve->n - 1;

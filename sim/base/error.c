@@ -1,20 +1,17 @@
 #include "sim/base/error.h"
 
-GQuark orr_error_quark(void)
-{
+GQuark orr_error_quark(void) {
     return g_quark_from_static_string("orr-error-quark");
 }
 
-static bool fail(GError **error, OrrErrorCode code, const char *format, va_list args)
-{
+static bool fail(GError **error, OrrErrorCode code, const char *format, va_list args) {
     if (error)
         *error = g_error_new_valist(ORR_ERROR, (gint)code, format, args);
     return false;
 }
 
 #define DEFINE_FAIL(name, code)                                                                    \
-    bool name(GError **error, const char *format, ...)                                             \
-    {                                                                                              \
+    bool name(GError **error, const char *format, ...) {                                           \
         va_list args;                                                                              \
         va_start(args, format);                                                                    \
         fail(error, code, format, args);                                                           \

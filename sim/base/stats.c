@@ -7,8 +7,7 @@
 #include <glib.h>
 
 /* Neumaier's compensated sum (1974): the order of the terms does not show. */
-static double sum(const double *x, size_t n)
-{
+static double sum(const double *x, size_t n) {
     double total = 0, lost = 0;
     for (size_t i = 0; i < n; i++) {
         double t = total + x[i];
@@ -18,13 +17,11 @@ static double sum(const double *x, size_t n)
     return total + lost;
 }
 
-double orr_stats_mean(const double *x, size_t n)
-{
+double orr_stats_mean(const double *x, size_t n) {
     return n > 0 ? sum(x, n) / (double)n : NAN;
 }
 
-double orr_stats_deviation(const double *x, size_t n)
-{
+double orr_stats_deviation(const double *x, size_t n) {
     if (n < 2)
         return NAN;
     double mean = orr_stats_mean(x, n), squares = 0;
@@ -33,14 +30,12 @@ double orr_stats_deviation(const double *x, size_t n)
     return sqrt(squares / (double)(n - 1));
 }
 
-static int by_value(const void *a, const void *b)
-{
+static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
 }
 
-double orr_stats_percentile(const double *x, size_t n, double frac)
-{
+double orr_stats_percentile(const double *x, size_t n, double frac) {
     if (n == 0)
         return NAN;
     g_autofree double *sorted = g_new(double, n);
@@ -53,13 +48,11 @@ double orr_stats_percentile(const double *x, size_t n, double frac)
     return sorted[below] + (place - (double)below) * (sorted[below + 1] - sorted[below]);
 }
 
-double orr_stats_median(const double *x, size_t n)
-{
+double orr_stats_median(const double *x, size_t n) {
     return orr_stats_percentile(x, n, 0.5);
 }
 
-double orr_stats_geomean(const double *x, size_t n)
-{
+double orr_stats_geomean(const double *x, size_t n) {
     double total = 0;
     for (size_t i = 0; i < n; i++)
         total += log(x[i]);

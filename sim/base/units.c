@@ -51,13 +51,11 @@ static const struct {
     [ORR_DIM_FRACTION] = {fraction_units, "a fraction or %", true},
 };
 
-const char *orr_units_names(OrrDim dim)
-{
+const char *orr_units_names(OrrDim dim) {
     return dims[dim].names;
 }
 
-bool orr_units_split(const char *text, double *value, const char **unit, GError **error)
-{
+bool orr_units_split(const char *text, double *value, const char **unit, GError **error) {
     while (g_ascii_isspace(*text))
         text++;
     const char *digits = text + (*text == '-' || *text == '+');
@@ -79,8 +77,7 @@ bool orr_units_split(const char *text, double *value, const char **unit, GError 
     return true;
 }
 
-static bool parse_count(const char *text, const char *unit, double value, GError **error)
-{
+static bool parse_count(const char *text, const char *unit, double value, GError **error) {
     if (value != floor(value) || fabs(value) > 0x1p53)
         return orr_fail_input(error, "\"%s\" is not a whole number", text);
     for (const char *c = unit; *c; c++)
@@ -89,8 +86,7 @@ static bool parse_count(const char *text, const char *unit, double value, GError
     return true;
 }
 
-bool orr_units_parse(const char *text, OrrDim dim, double *value, GError **error)
-{
+bool orr_units_parse(const char *text, OrrDim dim, double *value, GError **error) {
     double v;
     const char *unit;
     if (!orr_units_split(text, &v, &unit, error))
@@ -123,8 +119,7 @@ bool orr_units_parse(const char *text, OrrDim dim, double *value, GError **error
 }
 
 /* Three significant digits, no trailing zeros, no exponent below a million. */
-static char *short_number(double v)
-{
+static char *short_number(double v) {
     double size = fabs(v);
     const char *format = size >= 99.95 ? "%.0f" : size >= 9.995 ? "%.1f" : "%.2f";
     if (size >= 1e7 || (size > 0 && size < 0.01))
@@ -141,8 +136,7 @@ static char *short_number(double v)
 }
 
 /* With the largest of @n units that leaves at least 1 after rounding to three digits. */
-static char *scaled(double value, const Unit *units, guint n)
-{
+static char *scaled(double value, const Unit *units, guint n) {
     guint best = 0;
     for (guint i = 1; i < n; i++)
         if (fabs(value) >= units[i].factor * 0.9995)
@@ -151,25 +145,21 @@ static char *scaled(double value, const Unit *units, guint n)
     return g_strdup_printf("%s %s", number, units[best].name);
 }
 
-char *orr_units_bytes(double bytes)
-{
+char *orr_units_bytes(double bytes) {
     static const Unit units[] = {{"B", 1},        {"KiB", 1024.0}, {"MiB", 1048576.0},
                                  {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"PiB", 0x1p50}};
     return scaled(bytes, units, G_N_ELEMENTS(units));
 }
 
-char *orr_units_bytes_si(double bytes)
-{
+char *orr_units_bytes_si(double bytes) {
     return scaled(bytes, byte_units, 6);
 }
 
-char *orr_units_rate(double bytes_per_s)
-{
+char *orr_units_rate(double bytes_per_s) {
     return scaled(bytes_per_s, rate_units, 5);
 }
 
-char *orr_units_time(int64_t ns)
-{
+char *orr_units_time(int64_t ns) {
     /* two minutes, hours or days before the larger unit takes over: 90 s reads better than 1.5 min
      */
     double v = (double)ns;
@@ -177,8 +167,7 @@ char *orr_units_time(int64_t ns)
     return scaled(v, time_units, n);
 }
 
-char *orr_units_count(double n)
-{
+char *orr_units_count(double n) {
     char digits[G_ASCII_DTOSTR_BUF_SIZE * 10];
     g_ascii_formatd(digits, sizeof digits, "%.0f", fabs(n));
     GString *text = g_string_new(n <= -0.5 ? "-" : "");
@@ -191,8 +180,7 @@ char *orr_units_count(double n)
     return g_string_free(text, FALSE);
 }
 
-char *orr_units_double(double value)
-{
+char *orr_units_double(double value) {
     char buffer[G_ASCII_DTOSTR_BUF_SIZE];
     static const char *const formats[] = {"%.15g", "%.16g", "%.17g"};
     for (guint i = 0; i < G_N_ELEMENTS(formats); i++) {
@@ -203,8 +191,7 @@ char *orr_units_double(double value)
     return g_strdup(buffer);
 }
 
-char *orr_units_format(double value, OrrDim dim)
-{
+char *orr_units_format(double value, OrrDim dim) {
     switch (dim) {
     case ORR_DIM_TIME:
         return orr_units_time((int64_t)ceil(CLAMP(value, -9.2e18, 9.2e18)));

@@ -6,8 +6,7 @@
 #define MAX_LISTED 40 /* more names than a message can bear */
 
 /* Optimal string alignment distance (Damerau, CACM 7(3), 1964, without repeated edits). */
-guint orr_words_distance(const char *a, const char *b)
-{
+guint orr_words_distance(const char *a, const char *b) {
     size_t n = strlen(a), m = strlen(b);
     if (n > MAX_WORD || m > MAX_WORD)
         return G_MAXUINT;
@@ -30,8 +29,7 @@ guint orr_words_distance(const char *a, const char *b)
     return up[m];
 }
 
-const char *orr_words_nearest(const char *word, const char *const *names)
-{
+const char *orr_words_nearest(const char *word, const char *const *names) {
     const char *best = NULL;
     guint length = (guint)strlen(word);
     guint limit = MIN(MAX(1, length / 3), length - 1); /* a third of the letters wrong, not all */
@@ -46,8 +44,7 @@ const char *orr_words_nearest(const char *word, const char *const *names)
     return best;
 }
 
-char *orr_words_list(const char *const *names)
-{
+char *orr_words_list(const char *const *names) {
     GString *text = g_string_new(NULL);
     for (guint i = 0; names[i]; i++) {
         if (i > 0)
@@ -61,8 +58,7 @@ char *orr_words_list(const char *const *names)
     return g_string_free(text, FALSE);
 }
 
-char *orr_words_hint(const char *word, const char *const *names)
-{
+char *orr_words_hint(const char *word, const char *const *names) {
     const char *near = orr_words_nearest(word, names);
     if (near)
         return g_strdup_printf("did you mean %s?", near);

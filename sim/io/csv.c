@@ -31,15 +31,13 @@ typedef struct {
     Row row;
 } Filling;
 
-static void take_cell(void *text, size_t length, void *data)
-{
+static void take_cell(void *text, size_t length, void *data) {
     Filling *f = data;
     char *cell = text ? g_string_chunk_insert_len(f->csv->text, text, (gssize)length) : (char *)"";
     g_ptr_array_add(f->csv->cells, cell);
 }
 
-static void take_row(int terminator, void *data)
-{
+static void take_row(int terminator, void *data) {
     Filling *f = data;
     (void)terminator;
     f->row.n = f->csv->cells->len - f->row.first;
@@ -49,8 +47,7 @@ static void take_row(int terminator, void *data)
 
 /* Feeds line by line, so that the line of each row is known. */
 static bool fill(OrrCsv *csv, struct csv_parser *parser, const char *text, gsize length,
-                 GError **error)
-{
+                 GError **error) {
     Filling f = {csv, {0, 0, 1}};
     guint line = 1;
     for (gsize at = 0; at < length; line++) {
@@ -71,8 +68,7 @@ static bool fill(OrrCsv *csv, struct csv_parser *parser, const char *text, gsize
     return true;
 }
 
-static bool take_header(OrrCsv *csv, GError **error)
-{
+static bool take_header(OrrCsv *csv, GError **error) {
     if (csv->rows->len == 0)
         return orr_fail_input(error, "%s: is empty; a header and rows will do", csv->name);
     Row header = g_array_index(csv->rows, Row, 0);
@@ -88,8 +84,7 @@ static bool take_header(OrrCsv *csv, GError **error)
     return true;
 }
 
-static bool check_lengths(const OrrCsv *csv, guint n_columns, GError **error)
-{
+static bool check_lengths(const OrrCsv *csv, guint n_columns, GError **error) {
     for (guint i = 0; i < csv->rows->len; i++) {
         const Row *row = &g_array_index(csv->rows, Row, i);
         if (row->n != n_columns)
@@ -100,8 +95,7 @@ static bool check_lengths(const OrrCsv *csv, guint n_columns, GError **error)
 }
 
 OrrCsv *orr_csv_parse(const char *name, const char *text, gsize length, OrrCsvFlags flags,
-                      GError **error)
-{
+                      GError **error) {
     int skip = orr_text_check(name, text, length, error);
     if (skip < 0)
         return NULL;
@@ -123,15 +117,13 @@ OrrCsv *orr_csv_parse(const char *name, const char *text, gsize length, OrrCsvFl
     return g_steal_pointer(&csv);
 }
 
-OrrCsv *orr_csv_load(const char *path, OrrCsvFlags flags, GError **error)
-{
+OrrCsv *orr_csv_load(const char *path, OrrCsvFlags flags, GError **error) {
     gsize length;
     g_autofree char *text = orr_file_read(path, MAX_CSV_BYTES, &length, error);
     return text ? orr_csv_parse(path, text, length, flags, error) : NULL;
 }
 
-void orr_csv_free(OrrCsv *csv)
-{
+void orr_csv_free(OrrCsv *csv) {
     if (!csv)
         return;
     g_free(csv->name);
@@ -142,38 +134,32 @@ void orr_csv_free(OrrCsv *csv)
     g_free(csv);
 }
 
-const char *orr_csv_name(const OrrCsv *csv)
-{
+const char *orr_csv_name(const OrrCsv *csv) {
     return csv->name;
 }
 
-guint orr_csv_n_rows(const OrrCsv *csv)
-{
+guint orr_csv_n_rows(const OrrCsv *csv) {
     return csv->rows->len;
 }
 
-guint orr_csv_n_columns(const OrrCsv *csv)
-{
+guint orr_csv_n_columns(const OrrCsv *csv) {
     if (csv->columns->len > 1)
         return csv->columns->len - 1;
     return csv->rows->len > 0 ? g_array_index(csv->rows, Row, 0).n : 0;
 }
 
-const char *const *orr_csv_columns(const OrrCsv *csv)
-{
+const char *const *orr_csv_columns(const OrrCsv *csv) {
     return (const char *const *)csv->columns->pdata;
 }
 
-int orr_csv_column(const OrrCsv *csv, const char *column)
-{
+int orr_csv_column(const OrrCsv *csv, const char *column) {
     for (guint i = 0; csv->columns->pdata[i]; i++)
         if (strcmp(csv->columns->pdata[i], column) == 0)
             return (int)i;
     return -1;
 }
 
-bool orr_csv_need(const OrrCsv *csv, const char *const *names, int *index, GError **error)
-{
+bool orr_csv_need(const OrrCsv *csv, const char *const *names, int *index, GError **error) {
     g_autoptr(GString) missing = g_string_new(NULL);
     for (guint i = 0; names[i]; i++) {
         index[i] = orr_csv_column(csv, names[i]);
@@ -189,25 +175,22 @@ bool orr_csv_need(const OrrCsv *csv, const char *const *names, int *index, GErro
     return orr_fail_input(error, "%s: the header lacks %s", csv->name, missing->str);
 }
 
-guint orr_csv_row_length(const OrrCsv *csv, guint row)
-{
+guint orr_csv_row_length(const OrrCsv *csv, guint row) {
     return g_array_index(csv->rows, Row, row).n;
 }
 
-const char *orr_csv_cell(const OrrCsv *csv, guint row, int column)
-{
+const char *orr_csv_cell(const OrrCsv *csv, guint row, int column) {
     const Row *r = &g_array_index(csv->rows, Row, row);
     g_assert(column >= 0);
     return (guint)column < r->n ? csv->cells->pdata[r->first + (guint)column] : "";
 }
 
-guint orr_csv_line(const OrrCsv *csv, guint row)
-{
+guint orr_csv_line(const OrrCsv *csv, guint row) {
     return g_array_index(csv->rows, Row, row).line;
 }
 
-bool orr_csv_fail(const OrrCsv *csv, guint row, int column, GError **error, const char *format, ...)
-{
+bool orr_csv_fail(const OrrCsv *csv, guint row, int column, GError **error, const char *format,
+                  ...) {
     va_list args;
     va_start(args, format);
     g_autofree char *what = g_strdup_vprintf(format, args);
@@ -220,8 +203,7 @@ bool orr_csv_fail(const OrrCsv *csv, guint row, int column, GError **error, cons
 }
 
 bool orr_csv_number(const OrrCsv *csv, guint row, int column, double min, double max, double *value,
-                    GError **error)
-{
+                    GError **error) {
     double v;
     const char *unit;
     if (!orr_units_split(orr_csv_cell(csv, row, column), &v, &unit, NULL))
@@ -239,8 +221,7 @@ bool orr_csv_number(const OrrCsv *csv, guint row, int column, double min, double
 }
 
 bool orr_csv_int(const OrrCsv *csv, guint row, int column, int64_t min, int64_t max, int64_t *value,
-                 GError **error)
-{
+                 GError **error) {
     double v;
     if (!orr_csv_number(csv, row, column, (double)min, (double)max, &v, error))
         return false;
@@ -250,8 +231,7 @@ bool orr_csv_int(const OrrCsv *csv, guint row, int column, int64_t min, int64_t 
     return true;
 }
 
-void orr_csv_put(OrrCsvWriter *w, const char *text)
-{
+void orr_csv_put(OrrCsvWriter *w, const char *text) {
     gsize n = strlen(text);
     bool is_first = !w->has_cell;
     if (!is_first)
@@ -274,27 +254,23 @@ void orr_csv_put(OrrCsvWriter *w, const char *text)
     orr_out_write(w->out, "\"", 1);
 }
 
-void orr_csv_put_int(OrrCsvWriter *w, int64_t value)
-{
+void orr_csv_put_int(OrrCsvWriter *w, int64_t value) {
     char text[32];
     g_snprintf(text, sizeof text, "%" G_GINT64_FORMAT, value);
     orr_csv_put(w, text);
 }
 
-void orr_csv_put_double(OrrCsvWriter *w, double value)
-{
+void orr_csv_put_double(OrrCsvWriter *w, double value) {
     g_autofree char *text = isfinite(value) ? orr_units_double(value) : g_strdup("");
     orr_csv_put(w, text);
 }
 
-void orr_csv_end_row(OrrCsvWriter *w)
-{
+void orr_csv_end_row(OrrCsvWriter *w) {
     orr_out_write(w->out, "\n", 1);
     w->has_cell = false;
 }
 
-void orr_csv_put_row(OrrCsvWriter *w, const char *const *cells)
-{
+void orr_csv_put_row(OrrCsvWriter *w, const char *const *cells) {
     for (; *cells; cells++)
         orr_csv_put(w, *cells);
     orr_csv_end_row(w);

@@ -6,8 +6,7 @@
 
 /* The source tree counts only for a program that lies in its build: an installed one must not
  * depend on it. A build folder holds config.status. */
-static bool runs_from_build(void)
-{
+static bool runs_from_build(void) {
     g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
     g_autofree char *dir = self ? g_path_get_dirname(self) : NULL;
     for (int up = 0; dir && up < 3; up++) { /* DIR/orrery, DIR/.libs/orrery, DIR/tests/.libs/x */
@@ -21,8 +20,7 @@ static bool runs_from_build(void)
     return false;
 }
 
-char **orr_data_roots(void)
-{
+char **orr_data_roots(void) {
     GPtrArray *roots = g_ptr_array_new();
     const char *own = g_getenv("ORRERY_DATA");
     if (own && *own)
@@ -34,13 +32,11 @@ char **orr_data_roots(void)
     return (char **)g_ptr_array_free(roots, FALSE);
 }
 
-static gint by_text(gconstpointer a, gconstpointer b)
-{
+static gint by_text(gconstpointer a, gconstpointer b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-char **orr_data_list(const char *folder, const char *suffix)
-{
+char **orr_data_list(const char *folder, const char *suffix) {
     g_auto(GStrv) roots = orr_data_roots();
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; roots[i]; i++) {
@@ -63,16 +59,14 @@ char **orr_data_list(const char *folder, const char *suffix)
 }
 
 /* "gpu" of "topologies/gpus": what one file there is. */
-static char *kind_of(const char *folder)
-{
+static char *kind_of(const char *folder) {
     char *kind = g_path_get_basename(folder);
     if (g_str_has_suffix(kind, "s"))
         kind[strlen(kind) - 1] = 0;
     return kind;
 }
 
-char *orr_data_find(const char *folder, const char *name, const char *suffix, GError **error)
-{
+char *orr_data_find(const char *folder, const char *name, const char *suffix, GError **error) {
     if (strchr(name, '/') || g_str_has_suffix(name, suffix)) {
         if (g_file_test(name, G_FILE_TEST_EXISTS))
             return g_strdup(name);

@@ -32,8 +32,7 @@ struct OrrOut {
     char buffer[BUFFER_BYTES];
 };
 
-static void out_raw(OrrOut *out, const char *data, gsize length)
-{
+static void out_raw(OrrOut *out, const char *data, gsize length) {
     while (length > 0 && out->first_errno == 0) {
         gssize n = write(out->fd, data, length);
         if (n < 0 && errno == EINTR)
@@ -47,8 +46,7 @@ static void out_raw(OrrOut *out, const char *data, gsize length)
     }
 }
 
-static void out_zip(OrrOut *out, const char *data, gsize length, int flush)
-{
+static void out_zip(OrrOut *out, const char *data, gsize length, int flush) {
     char packed[BUFFER_BYTES];
     out->zip.next_in = (Bytef *)data;
     out->zip.avail_in = (uInt)length;
@@ -61,8 +59,7 @@ static void out_zip(OrrOut *out, const char *data, gsize length, int flush)
     } while (out->zip.avail_out == 0);
 }
 
-static void out_flush(OrrOut *out)
-{
+static void out_flush(OrrOut *out) {
     if (out->is_gzip)
         out_zip(out, out->buffer, out->n_buffered, Z_NO_FLUSH);
     else
@@ -71,8 +68,7 @@ static void out_flush(OrrOut *out)
 }
 
 /* Calls @make with names beside the target until one is free; false with errno. */
-static bool make_temp(OrrOut *out, bool (*make)(OrrOut *out))
-{
+static bool make_temp(OrrOut *out, bool (*make)(OrrOut *out)) {
     g_autofree char *dir = g_path_get_dirname(out->path), *base = g_path_get_basename(out->path);
     for (guint i = 0; i < MAX_TEMP_NAMES; i++) {
         g_free(out->temp);
@@ -88,23 +84,20 @@ static bool make_temp(OrrOut *out, bool (*make)(OrrOut *out))
     return false;
 }
 
-static bool create_temp(OrrOut *out)
-{
+static bool create_temp(OrrOut *out) {
     out->fd = open(out->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     return out->fd >= 0;
 }
 
 /* Gives the file without a name the name temp (Linux, open(2), O_TMPFILE). */
-static bool link_temp(OrrOut *out)
-{
+static bool link_temp(OrrOut *out) {
     char self[64];
     g_snprintf(self, sizeof self, "/proc/self/fd/%d", out->fd);
     return linkat(AT_FDCWD, self, AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW) == 0;
 }
 
 /* A file without a name in the target's folder: a killed run leaves nothing. */
-static bool open_unnamed(OrrOut *out)
-{
+static bool open_unnamed(OrrOut *out) {
     g_autofree char *dir = g_path_get_dirname(out->path);
     if (access("/proc/self/fd", X_OK) != 0)
         return false;
@@ -114,8 +107,7 @@ static bool open_unnamed(OrrOut *out)
 }
 
 /* Opens a new file for the target, with the target's permissions if there is one. */
-static bool open_temp(OrrOut *out, const struct stat *old, GError **error)
-{
+static bool open_temp(OrrOut *out, const struct stat *old, GError **error) {
     if (!open_unnamed(out) && !make_temp(out, create_temp))
         return orr_fail_env(error, "%s: cannot write: %s", out->path, g_strerror(errno));
     out->owns_fd = true;
@@ -125,8 +117,7 @@ static bool open_temp(OrrOut *out, const struct stat *old, GError **error)
     return true;
 }
 
-static bool open_target(OrrOut *out, const char *path, GError **error)
-{
+static bool open_target(OrrOut *out, const char *path, GError **error) {
     struct stat st;
     bool exists = stat(path, &st) == 0;
     if (exists && S_ISDIR(st.st_mode))
@@ -149,8 +140,7 @@ static bool open_target(OrrOut *out, const char *path, GError **error)
     return open_temp(out, exists ? &st : NULL, error);
 }
 
-OrrOut *orr_out_open(const char *path, GError **error)
-{
+OrrOut *orr_out_open(const char *path, GError **error) {
     g_autoptr(OrrOut) out = g_new0(OrrOut, 1);
     out->fd = -1;
     if (!path || strcmp(path, "-") == 0) {
@@ -169,16 +159,14 @@ OrrOut *orr_out_open(const char *path, GError **error)
     return g_steal_pointer(&out);
 }
 
-OrrOut *orr_out_to_string(GString *text)
-{
+OrrOut *orr_out_to_string(GString *text) {
     OrrOut *out = g_new0(OrrOut, 1);
     out->fd = -1;
     out->text = text;
     return out;
 }
 
-void orr_out_write(OrrOut *out, const char *data, gsize length)
-{
+void orr_out_write(OrrOut *out, const char *data, gsize length) {
     if (out->text) {
         g_string_append_len(out->text, data, (gssize)length);
         return;
@@ -194,13 +182,11 @@ void orr_out_write(OrrOut *out, const char *data, gsize length)
     }
 }
 
-void orr_out_puts(OrrOut *out, const char *text)
-{
+void orr_out_puts(OrrOut *out, const char *text) {
     orr_out_write(out, text, strlen(text));
 }
 
-void orr_out_printf(OrrOut *out, const char *format, ...)
-{
+void orr_out_printf(OrrOut *out, const char *format, ...) {
     char small[512];
     va_list args, again;
     va_start(args, format);
@@ -216,20 +202,17 @@ void orr_out_printf(OrrOut *out, const char *format, ...)
     va_end(args);
 }
 
-void orr_out_double(OrrOut *out, double value)
-{
+void orr_out_double(OrrOut *out, double value) {
     g_autofree char *text = orr_units_double(value);
     orr_out_puts(out, text);
 }
 
-bool orr_out_has_failed(const OrrOut *out)
-{
+bool orr_out_has_failed(const OrrOut *out) {
     return out->first_errno != 0;
 }
 
 /* The folder too, so that the new name survives a power cut; failure to do so is no error. */
-static void sync_folder(const char *path)
-{
+static void sync_folder(const char *path) {
     g_autofree char *dir = g_path_get_dirname(path);
     int fd = open(dir, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -238,8 +221,7 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
-bool orr_out_commit(OrrOut *out, GError **error)
-{
+bool orr_out_commit(OrrOut *out, GError **error) {
     if (out->text)
         return true;
     out_flush(out);
@@ -263,8 +245,7 @@ bool orr_out_commit(OrrOut *out, GError **error)
     return true;
 }
 
-void orr_out_free(OrrOut *out)
-{
+void orr_out_free(OrrOut *out) {
     if (!out)
         return;
     if (out->owns_fd && out->fd >= 0)
@@ -278,8 +259,7 @@ void orr_out_free(OrrOut *out)
     g_free(out);
 }
 
-bool orr_file_write(const char *path, const char *text, GError **error)
-{
+bool orr_file_write(const char *path, const char *text, GError **error) {
     g_autoptr(OrrOut) out = orr_out_open(path, error);
     if (!out)
         return false;
@@ -287,21 +267,18 @@ bool orr_file_write(const char *path, const char *text, GError **error)
     return orr_out_commit(out, error);
 }
 
-bool orr_file_mkdir(const char *path, GError **error)
-{
+bool orr_file_mkdir(const char *path, GError **error) {
     if (g_mkdir_with_parents(path, 0777) != 0)
         return orr_fail_env(error, "%s: cannot make this folder: %s", path, g_strerror(errno));
     return true;
 }
 
-char *orr_file_sha256(const char *text, gsize length)
-{
+char *orr_file_sha256(const char *text, gsize length) {
     return g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)text, length);
 }
 
 /* Reads on until the end; NULL with @error. */
-static GString *read_all(gzFile gz, const char *path, gsize limit_bytes, GError **error)
-{
+static GString *read_all(gzFile gz, const char *path, gsize limit_bytes, GError **error) {
     g_autoptr(GString) text = g_string_sized_new(READ_BYTES);
     for (;;) {
         gsize old = text->len;
@@ -328,8 +305,7 @@ static GString *read_all(gzFile gz, const char *path, gsize limit_bytes, GError 
     }
 }
 
-char *orr_file_read(const char *path, gsize limit_bytes, gsize *length, GError **error)
-{
+char *orr_file_read(const char *path, gsize limit_bytes, gsize *length, GError **error) {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0 || S_ISDIR(st.st_mode)) {

@@ -18,8 +18,7 @@ struct OrrJson {
 };
 
 OrrJson *orr_json_parse(const char *name, const char *text, gsize length, OrrJsonFlags flags,
-                        GError **error)
-{
+                        GError **error) {
     int skip = orr_text_check(name, text, length, error);
     if (skip < 0)
         return NULL;
@@ -38,15 +37,13 @@ OrrJson *orr_json_parse(const char *name, const char *text, gsize length, OrrJso
     return g_steal_pointer(&json);
 }
 
-OrrJson *orr_json_load(const char *path, OrrJsonFlags flags, GError **error)
-{
+OrrJson *orr_json_load(const char *path, OrrJsonFlags flags, GError **error) {
     gsize length;
     g_autofree char *text = orr_file_read(path, MAX_JSON_BYTES, &length, error);
     return text ? orr_json_parse(path, text, length, flags, error) : NULL;
 }
 
-void orr_json_free(OrrJson *json)
-{
+void orr_json_free(OrrJson *json) {
     if (!json)
         return;
     g_clear_object(&json->parser);
@@ -55,25 +52,21 @@ void orr_json_free(OrrJson *json)
     g_free(json);
 }
 
-const char *orr_json_name(const OrrJson *json)
-{
+const char *orr_json_name(const OrrJson *json) {
     return json->name;
 }
 
-const char *orr_json_text(const OrrJson *json, gsize *length)
-{
+const char *orr_json_text(const OrrJson *json, gsize *length) {
     if (length)
         *length = json->length;
     return json->text;
 }
 
-JsonNode *orr_json_root(const OrrJson *json)
-{
+JsonNode *orr_json_root(const OrrJson *json) {
     return json_parser_get_root(json->parser);
 }
 
-JsonObject *orr_json_root_object(const OrrJson *json, GError **error)
-{
+JsonObject *orr_json_root_object(const OrrJson *json, GError **error) {
     JsonNode *root = orr_json_root(json);
     if (root && JSON_NODE_HOLDS_OBJECT(root))
         return json_node_get_object(root);
@@ -82,8 +75,7 @@ JsonObject *orr_json_root_object(const OrrJson *json, GError **error)
 }
 
 /* Appends the way from @node to @object to @path; false, and @path as before, if it isn't there. */
-static bool find_path(JsonNode *node, const JsonObject *object, GString *path)
-{
+static bool find_path(JsonNode *node, const JsonObject *object, GString *path) {
     gsize length = path->len;
     if (JSON_NODE_HOLDS_OBJECT(node)) {
         JsonObject *here = json_node_get_object(node);
@@ -112,8 +104,7 @@ static bool find_path(JsonNode *node, const JsonObject *object, GString *path)
 }
 
 bool orr_json_fail(const OrrJson *json, JsonObject *object, const char *key, GError **error,
-                   const char *format, ...)
-{
+                   const char *format, ...) {
     va_list args;
     va_start(args, format);
     g_autofree char *what = g_strdup_vprintf(format, args);
@@ -132,15 +123,13 @@ bool orr_json_fail(const OrrJson *json, JsonObject *object, const char *key, GEr
                           what);
 }
 
-bool orr_json_has(JsonObject *object, const char *key)
-{
+bool orr_json_has(JsonObject *object, const char *key) {
     JsonNode *node = json_object_get_member(object, key);
     return node && !JSON_NODE_HOLDS_NULL(node);
 }
 
 /* The member, or NULL with @error if it is absent. */
-static JsonNode *need(const OrrJson *json, JsonObject *object, const char *key, GError **error)
-{
+static JsonNode *need(const OrrJson *json, JsonObject *object, const char *key, GError **error) {
     JsonNode *node = json_object_get_member(object, key);
     if (node)
         return node;
@@ -157,15 +146,13 @@ static JsonNode *need(const OrrJson *json, JsonObject *object, const char *key, 
     return NULL;
 }
 
-static bool is_number(JsonNode *node)
-{
+static bool is_number(JsonNode *node) {
     GType type = JSON_NODE_HOLDS_VALUE(node) ? json_node_get_value_type(node) : G_TYPE_INVALID;
     return type == G_TYPE_INT64 || type == G_TYPE_DOUBLE;
 }
 
 bool orr_json_double(const OrrJson *json, JsonObject *object, const char *key, double min,
-                     double max, double *value, GError **error)
-{
+                     double max, double *value, GError **error) {
     JsonNode *node = need(json, object, key, error);
     if (!node)
         return false;
@@ -182,8 +169,7 @@ bool orr_json_double(const OrrJson *json, JsonObject *object, const char *key, d
 }
 
 bool orr_json_int(const OrrJson *json, JsonObject *object, const char *key, int64_t min,
-                  int64_t max, int64_t *value, GError **error)
-{
+                  int64_t max, int64_t *value, GError **error) {
     JsonNode *node = need(json, object, key, error);
     if (!node)
         return false;
@@ -201,8 +187,7 @@ bool orr_json_int(const OrrJson *json, JsonObject *object, const char *key, int6
 }
 
 bool orr_json_bool(const OrrJson *json, JsonObject *object, const char *key, bool *value,
-                   GError **error)
-{
+                   GError **error) {
     JsonNode *node = need(json, object, key, error);
     if (!node)
         return false;
@@ -213,8 +198,7 @@ bool orr_json_bool(const OrrJson *json, JsonObject *object, const char *key, boo
 }
 
 bool orr_json_string(const OrrJson *json, JsonObject *object, const char *key, const char **value,
-                     GError **error)
-{
+                     GError **error) {
     JsonNode *node = need(json, object, key, error);
     if (!node)
         return false;
@@ -225,8 +209,7 @@ bool orr_json_string(const OrrJson *json, JsonObject *object, const char *key, c
 }
 
 bool orr_json_array(const OrrJson *json, JsonObject *object, const char *key, JsonArray **value,
-                    GError **error)
-{
+                    GError **error) {
     JsonNode *node = need(json, object, key, error);
     if (!node)
         return false;
@@ -237,8 +220,7 @@ bool orr_json_array(const OrrJson *json, JsonObject *object, const char *key, Js
 }
 
 bool orr_json_object(const OrrJson *json, JsonObject *object, const char *key, JsonObject **value,
-                     GError **error)
-{
+                     GError **error) {
     JsonNode *node = need(json, object, key, error);
     if (!node)
         return false;

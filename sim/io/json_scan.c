@@ -29,8 +29,7 @@ typedef struct {
 
 static bool scan_value(Scan *s);
 
-static bool fail(Scan *s, gsize at, const char *what)
-{
+static bool fail(Scan *s, gsize at, const char *what) {
     gsize start = at;
     while (start > 0 && s->text[start - 1] != '\n')
         start--;
@@ -38,20 +37,17 @@ static bool fail(Scan *s, gsize at, const char *what)
                           orr_text_line(s->text, at), at - start + 1, what);
 }
 
-static char peek(const Scan *s)
-{
+static char peek(const Scan *s) {
     return s->at < s->length ? s->text[s->at] : 0;
 }
 
-static void skip_blanks(Scan *s)
-{
+static void skip_blanks(Scan *s) {
     while (s->at < s->length && strchr(" \t\r\n", s->text[s->at]) && s->text[s->at])
         s->at++;
 }
 
 /* Four hexadecimal digits at @at, or -1. */
-static int hex4(const Scan *s, gsize at)
-{
+static int hex4(const Scan *s, gsize at) {
     int v = 0;
     for (gsize i = at; i < at + 4; i++) {
         int digit = i < s->length ? g_ascii_xdigit_value(s->text[i]) : -1;
@@ -62,8 +58,7 @@ static int hex4(const Scan *s, gsize at)
     return v;
 }
 
-static bool scan_escape(Scan *s)
-{
+static bool scan_escape(Scan *s) {
     gsize start = s->at++;
     char c = peek(s);
     if (c != 'u') {
@@ -90,8 +85,7 @@ static bool scan_escape(Scan *s)
     return true;
 }
 
-static bool scan_string(Scan *s, Slice *slice)
-{
+static bool scan_string(Scan *s, Slice *slice) {
     gsize start = s->at++;
     for (;;) {
         char c = peek(s);
@@ -111,16 +105,14 @@ static bool scan_string(Scan *s, Slice *slice)
     return true;
 }
 
-static gsize skip_digits(Scan *s)
-{
+static gsize skip_digits(Scan *s) {
     gsize start = s->at;
     while (g_ascii_isdigit(peek(s)))
         s->at++;
     return s->at - start;
 }
 
-static bool fits_int64(const char *digits, gsize n, bool is_negative)
-{
+static bool fits_int64(const char *digits, gsize n, bool is_negative) {
     char text[24];
     if (n >= sizeof text)
         return false;
@@ -130,8 +122,7 @@ static bool fits_int64(const char *digits, gsize n, bool is_negative)
     return n < 19 || (n == 19 && g_ascii_strtoull(text, NULL, 10) <= limit);
 }
 
-static bool scan_number(Scan *s)
-{
+static bool scan_number(Scan *s) {
     gsize start = s->at;
     bool is_negative = peek(s) == '-', is_whole = true;
     s->at += is_negative;
@@ -158,8 +149,7 @@ static bool scan_number(Scan *s)
     return true;
 }
 
-static bool scan_word(Scan *s)
-{
+static bool scan_word(Scan *s) {
     static const char *const words[] = {"true", "false", "null"};
     static const char *const infinities[] = {"Infinity", "-Infinity"};
     const char *at = s->text + s->at;
@@ -184,8 +174,7 @@ static bool scan_word(Scan *s)
 }
 
 /* Notes the key; false if it stands in this object already. */
-static bool is_new_key(Scan *s, Slice key, guint first, GHashTable **set)
-{
+static bool is_new_key(Scan *s, Slice key, guint first, GHashTable **set) {
     guint n = s->keys->len - first;
     const Slice *keys = (const Slice *)(gpointer)s->keys->data + first;
     if (n == FEW_KEYS) {
@@ -202,8 +191,7 @@ static bool is_new_key(Scan *s, Slice key, guint first, GHashTable **set)
     return is_new;
 }
 
-static bool scan_member(Scan *s, guint first, GHashTable **set)
-{
+static bool scan_member(Scan *s, guint first, GHashTable **set) {
     Slice key;
     gsize key_at = s->at;
     if (peek(s) != '"')
@@ -234,8 +222,7 @@ static bool scan_member(Scan *s, guint first, GHashTable **set)
 }
 
 /* After a member or an element: a comma (true, more follow) or the closing bracket. */
-static bool scan_separator(Scan *s, char close, bool *has_more)
-{
+static bool scan_separator(Scan *s, char close, bool *has_more) {
     skip_blanks(s);
     char c = peek(s);
     if (c != ',' && c != close)
@@ -249,8 +236,7 @@ static bool scan_separator(Scan *s, char close, bool *has_more)
     return true;
 }
 
-static bool scan_object(Scan *s)
-{
+static bool scan_object(Scan *s) {
     guint first = s->keys->len;
     g_autoptr(GHashTable) set = NULL;
     s->at++;
@@ -264,8 +250,7 @@ static bool scan_object(Scan *s)
     return true;
 }
 
-static bool scan_array(Scan *s)
-{
+static bool scan_array(Scan *s) {
     s->at++;
     skip_blanks(s);
     bool has_more = peek(s) != ']';
@@ -286,8 +271,7 @@ static bool scan_array(Scan *s)
     return true;
 }
 
-static bool scan_value(Scan *s)
-{
+static bool scan_value(Scan *s) {
     skip_blanks(s);
     if (s->path && s->found_line == 0 && strcmp(s->path->str, s->target) == 0)
         s->found_line = orr_text_line(s->text, s->at);
@@ -307,8 +291,7 @@ static bool scan_value(Scan *s)
     return is_sound;
 }
 
-bool orr_json_scan(const char *name, char *text, gsize length, bool has_infinity, GError **error)
-{
+bool orr_json_scan(const char *name, char *text, gsize length, bool has_infinity, GError **error) {
     g_autoptr(GArray) keys = g_array_new(FALSE, FALSE, sizeof(Slice));
     Scan s = {.name = name,
               .text = text,
@@ -322,8 +305,7 @@ bool orr_json_scan(const char *name, char *text, gsize length, bool has_infinity
     return s.at == length || fail(&s, s.at, "text behind the end of the value");
 }
 
-guint orr_json_line_of(const char *text, gsize length, const char *path)
-{
+guint orr_json_line_of(const char *text, gsize length, const char *path) {
     g_autoptr(GArray) keys = g_array_new(FALSE, FALSE, sizeof(Slice));
     g_autoptr(GString) here = g_string_new(NULL);
     Scan s = {.name = "",

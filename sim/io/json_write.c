@@ -3,8 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-static void put_escaped(OrrOut *out, const char *text)
-{
+static void put_escaped(OrrOut *out, const char *text) {
     orr_out_write(out, "\"", 1);
     const char *from = text;
     for (; *text; text++) {
@@ -26,29 +25,25 @@ static void put_escaped(OrrOut *out, const char *text)
     orr_out_write(out, "\"", 1);
 }
 
-static void put_text(OrrOut *out, const char *text)
-{
+static void put_text(OrrOut *out, const char *text) {
     if (g_utf8_validate(text, -1, NULL))
         return put_escaped(out, text);
     g_autofree char *valid = g_utf8_make_valid(text, -1);
     put_escaped(out, valid);
 }
 
-static bool is_on_own_line(const OrrJsonWriter *w)
-{
+static bool is_on_own_line(const OrrJsonWriter *w) {
     return w->is_pretty && !(w->depth > 0 && w->is_inline[w->depth - 1]);
 }
 
-static void new_line(OrrJsonWriter *w)
-{
+static void new_line(OrrJsonWriter *w) {
     static const char blanks[] = "                                                                ";
     orr_out_write(w->out, "\n", 1);
     orr_out_write(w->out, blanks, MIN(sizeof blanks - 1, (gsize)w->depth * 2));
 }
 
 /* Comma, line and key before a value. */
-static void begin_member(OrrJsonWriter *w, const char *key)
-{
+static void begin_member(OrrJsonWriter *w, const char *key) {
     if (w->depth > 0) {
         bool *has_member = &w->has_member[w->depth - 1];
         if (*has_member)
@@ -65,8 +60,7 @@ static void begin_member(OrrJsonWriter *w, const char *key)
     }
 }
 
-static void begin_level(OrrJsonWriter *w, const char *key, const char *bracket, bool is_inline)
-{
+static void begin_level(OrrJsonWriter *w, const char *key, const char *bracket, bool is_inline) {
     begin_member(w, key);
     orr_out_puts(w->out, bracket);
     g_assert(w->depth < ORR_JSON_MAX_DEPTH);
@@ -74,8 +68,7 @@ static void begin_level(OrrJsonWriter *w, const char *key, const char *bracket, 
     w->has_member[w->depth++] = false;
 }
 
-static void end_level(OrrJsonWriter *w, const char *bracket)
-{
+static void end_level(OrrJsonWriter *w, const char *bracket) {
     g_assert(w->depth > 0);
     bool breaks = w->has_member[w->depth - 1] && is_on_own_line(w);
     w->depth--;
@@ -86,44 +79,36 @@ static void end_level(OrrJsonWriter *w, const char *bracket)
         orr_out_write(w->out, "\n", 1);
 }
 
-void orr_json_begin_object(OrrJsonWriter *w, const char *key)
-{
+void orr_json_begin_object(OrrJsonWriter *w, const char *key) {
     begin_level(w, key, "{", false);
 }
 
-void orr_json_begin_object_inline(OrrJsonWriter *w, const char *key)
-{
+void orr_json_begin_object_inline(OrrJsonWriter *w, const char *key) {
     begin_level(w, key, "{", true);
 }
 
-void orr_json_end_object(OrrJsonWriter *w)
-{
+void orr_json_end_object(OrrJsonWriter *w) {
     end_level(w, "}");
 }
 
-void orr_json_begin_array(OrrJsonWriter *w, const char *key)
-{
+void orr_json_begin_array(OrrJsonWriter *w, const char *key) {
     begin_level(w, key, "[", false);
 }
 
-void orr_json_begin_array_inline(OrrJsonWriter *w, const char *key)
-{
+void orr_json_begin_array_inline(OrrJsonWriter *w, const char *key) {
     begin_level(w, key, "[", true);
 }
 
-void orr_json_end_array(OrrJsonWriter *w)
-{
+void orr_json_end_array(OrrJsonWriter *w) {
     end_level(w, "]");
 }
 
-void orr_json_put_int(OrrJsonWriter *w, const char *key, int64_t value)
-{
+void orr_json_put_int(OrrJsonWriter *w, const char *key, int64_t value) {
     begin_member(w, key);
     orr_out_printf(w->out, "%" G_GINT64_FORMAT, value);
 }
 
-void orr_json_put_double(OrrJsonWriter *w, const char *key, double value)
-{
+void orr_json_put_double(OrrJsonWriter *w, const char *key, double value) {
     begin_member(w, key);
     if (isfinite(value))
         orr_out_double(w->out, value);
@@ -131,28 +116,24 @@ void orr_json_put_double(OrrJsonWriter *w, const char *key, double value)
         orr_out_puts(w->out, "null");
 }
 
-void orr_json_put_bool(OrrJsonWriter *w, const char *key, bool value)
-{
+void orr_json_put_bool(OrrJsonWriter *w, const char *key, bool value) {
     begin_member(w, key);
     orr_out_puts(w->out, value ? "true" : "false");
 }
 
-void orr_json_put_null(OrrJsonWriter *w, const char *key)
-{
+void orr_json_put_null(OrrJsonWriter *w, const char *key) {
     begin_member(w, key);
     orr_out_puts(w->out, "null");
 }
 
-void orr_json_put_string(OrrJsonWriter *w, const char *key, const char *value)
-{
+void orr_json_put_string(OrrJsonWriter *w, const char *key, const char *value) {
     if (!value)
         return orr_json_put_null(w, key);
     begin_member(w, key);
     put_text(w->out, value);
 }
 
-void orr_json_put_us(OrrJsonWriter *w, const char *key, int64_t ns)
-{
+void orr_json_put_us(OrrJsonWriter *w, const char *key, int64_t ns) {
     begin_member(w, key);
     guint64 size = ns < 0 ? -(guint64)ns : (guint64)ns;
     orr_out_printf(w->out, "%s%" G_GUINT64_FORMAT ".%03u", ns < 0 ? "-" : "", size / 1000,

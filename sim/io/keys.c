@@ -12,16 +12,14 @@
 #define MAX_KEY_FILE_BYTES (1u << 20) /* ours: a key file is written by hand */
 #define MAX_FLAWS 100                 /* ours: nobody reads more at once */
 
-static void group_free(gpointer data)
-{
+static void group_free(gpointer data) {
     KeyGroup *g = data;
     g_free(g->name);
     g_free(g->origin);
     g_free(g);
 }
 
-static void entry_free(gpointer data)
-{
+static void entry_free(gpointer data) {
     KeyEntry *e = data;
     g_free(e->key);
     g_free(e->value);
@@ -29,21 +27,18 @@ static void entry_free(gpointer data)
     g_free(e);
 }
 
-static void flaw_clear(gpointer data)
-{
+static void flaw_clear(gpointer data) {
     g_free(((KeyFlaw *)data)->text);
 }
 
-static void default_clear(gpointer data)
-{
+static void default_clear(gpointer data) {
     OrrKeyDefault *d = data;
     g_free((char *)d->group);
     g_free((char *)d->key);
     g_free((char *)d->value);
 }
 
-OrrKeys *orr_keys_parse(const char *name, const char *text, gsize length, GError **error)
-{
+OrrKeys *orr_keys_parse(const char *name, const char *text, gsize length, GError **error) {
     if (length > MAX_KEY_FILE_BYTES) {
         orr_fail_input(error, "%s: a key file of %" G_GSIZE_FORMAT " bytes; at most %u will do",
                        name, length, MAX_KEY_FILE_BYTES);
@@ -69,8 +64,7 @@ OrrKeys *orr_keys_parse(const char *name, const char *text, gsize length, GError
     return keys;
 }
 
-OrrKeys *orr_keys_load(const char *path, GError **error)
-{
+OrrKeys *orr_keys_load(const char *path, GError **error) {
     gsize length;
     g_autofree char *text = orr_file_read(path, MAX_KEY_FILE_BYTES, &length, error);
     if (!text)
@@ -78,8 +72,7 @@ OrrKeys *orr_keys_load(const char *path, GError **error)
     return orr_keys_parse(path, text, length, error);
 }
 
-void orr_keys_free(OrrKeys *keys)
-{
+void orr_keys_free(OrrKeys *keys) {
     if (!keys)
         return;
     g_hash_table_destroy(keys->by_name);
@@ -94,14 +87,12 @@ void orr_keys_free(OrrKeys *keys)
     g_free(keys);
 }
 
-void orr_keys__flaw(OrrKeys *keys, guint line, char *take_text)
-{
+void orr_keys__flaw(OrrKeys *keys, guint line, char *take_text) {
     KeyFlaw flaw = {line, take_text};
     g_array_append_val(keys->flaws, flaw);
 }
 
-KeyGroup *orr_keys__group(const OrrKeys *keys, const char *group)
-{
+KeyGroup *orr_keys__group(const OrrKeys *keys, const char *group) {
     for (guint i = 0; i < keys->groups->len; i++) {
         KeyGroup *g = keys->groups->pdata[i];
         if (strcmp(g->name, group) == 0)
@@ -110,8 +101,7 @@ KeyGroup *orr_keys__group(const OrrKeys *keys, const char *group)
     return NULL;
 }
 
-KeyGroup *orr_keys__add_group(OrrKeys *keys, const char *group, guint line)
-{
+KeyGroup *orr_keys__add_group(OrrKeys *keys, const char *group, guint line) {
     KeyGroup *g = g_new0(KeyGroup, 1);
     g->name = g_strdup(group);
     g->line = line;
@@ -119,15 +109,13 @@ KeyGroup *orr_keys__add_group(OrrKeys *keys, const char *group, guint line)
     return g;
 }
 
-KeyEntry *orr_keys__entry(const OrrKeys *keys, const char *group, const char *key)
-{
+KeyEntry *orr_keys__entry(const OrrKeys *keys, const char *group, const char *key) {
     g_autofree char *full = g_strconcat(group, "\n", key, NULL);
     return g_hash_table_lookup(keys->by_name, full);
 }
 
 KeyEntry *orr_keys__add(OrrKeys *keys, const char *group, const char *key, const char *value,
-                        guint line)
-{
+                        guint line) {
     KeyGroup *g = orr_keys__group(keys, group);
     g_assert(g != NULL);
     KeyEntry *e = g_new0(KeyEntry, 1);
@@ -141,8 +129,7 @@ KeyEntry *orr_keys__add(OrrKeys *keys, const char *group, const char *key, const
 }
 
 void orr_keys_override(OrrKeys *keys, const char *group, const char *key, const char *value,
-                       const char *origin)
-{
+                       const char *origin) {
     KeyEntry *e = orr_keys__entry(keys, group, key);
     if (!orr_keys__group(keys, group))
         orr_keys__add_group(keys, group, 0)->origin = g_strdup(origin);
@@ -154,30 +141,25 @@ void orr_keys_override(OrrKeys *keys, const char *group, const char *key, const 
     e->origin = g_strdup(origin);
 }
 
-const char *orr_keys_name(const OrrKeys *keys)
-{
+const char *orr_keys_name(const OrrKeys *keys) {
     return keys->name;
 }
 
-const char *orr_keys_text(const OrrKeys *keys, gsize *length)
-{
+const char *orr_keys_text(const OrrKeys *keys, gsize *length) {
     if (length)
         *length = keys->length;
     return keys->text;
 }
 
-bool orr_keys_has(const OrrKeys *keys, const char *group, const char *key)
-{
+bool orr_keys_has(const OrrKeys *keys, const char *group, const char *key) {
     return orr_keys__entry(keys, group, key) != NULL;
 }
 
-bool orr_keys_has_group(const OrrKeys *keys, const char *group)
-{
+bool orr_keys_has_group(const OrrKeys *keys, const char *group) {
     return orr_keys__group(keys, group) != NULL;
 }
 
-char **orr_keys_list(OrrKeys *keys, const char *group)
-{
+char **orr_keys_list(OrrKeys *keys, const char *group) {
     GPtrArray *names = g_ptr_array_new();
     for (guint i = 0; i < keys->entries->len; i++) {
         KeyEntry *e = keys->entries->pdata[i];
@@ -193,15 +175,13 @@ char **orr_keys_list(OrrKeys *keys, const char *group)
     return (char **)g_ptr_array_free(names, FALSE);
 }
 
-const OrrKeyDefault *orr_keys_defaults(const OrrKeys *keys, guint *n)
-{
+const OrrKeyDefault *orr_keys_defaults(const OrrKeys *keys, guint *n) {
     *n = keys->defaults->len;
     return (const OrrKeyDefault *)(gpointer)keys->defaults->data;
 }
 
 /* NULL-terminated names that getters asked for: keys of @group, or groups if @group is NULL. */
-static GPtrArray *asked_names(const OrrKeys *keys, const char *group)
-{
+static GPtrArray *asked_names(const OrrKeys *keys, const char *group) {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; i < keys->asked_list->len; i++) {
         const char *full = keys->asked_list->pdata[i], *key = strchr(full, '\n') + 1;
@@ -220,8 +200,7 @@ static GPtrArray *asked_names(const OrrKeys *keys, const char *group)
     return names;
 }
 
-static void note_unknown_groups(OrrKeys *keys)
-{
+static void note_unknown_groups(OrrKeys *keys) {
     g_autoptr(GPtrArray) known = asked_names(keys, NULL);
     for (guint i = 0; i < keys->groups->len; i++) {
         KeyGroup *g = keys->groups->pdata[i];
@@ -237,8 +216,7 @@ static void note_unknown_groups(OrrKeys *keys)
     }
 }
 
-static void note_unknown_keys(OrrKeys *keys)
-{
+static void note_unknown_keys(OrrKeys *keys) {
     for (guint i = 0; i < keys->entries->len; i++) {
         KeyEntry *e = keys->entries->pdata[i];
         if (e->is_known || !orr_keys__group(keys, e->group)->is_known)
@@ -249,14 +227,12 @@ static void note_unknown_keys(OrrKeys *keys)
     }
 }
 
-static gint flaw_order(gconstpointer a, gconstpointer b)
-{
+static gint flaw_order(gconstpointer a, gconstpointer b) {
     guint x = ((const KeyFlaw *)a)->line - 1, y = ((const KeyFlaw *)b)->line - 1; /* 0 is last */
     return x < y ? -1 : x > y;
 }
 
-bool orr_keys_finish(OrrKeys *keys, GError **error)
-{
+bool orr_keys_finish(OrrKeys *keys, GError **error) {
     note_unknown_groups(keys);
     note_unknown_keys(keys);
     if (keys->flaws->len == 0)

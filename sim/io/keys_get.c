@@ -9,8 +9,7 @@
 #include "sim/io/text.h"
 
 /* "FILE:LINE: [GROUP] KEY = VALUE" or, of an absent key, "FILE: [GROUP] KEY"; g_free. */
-static char *place_of(const OrrKeys *keys, const char *group, const char *key, const KeyEntry *e)
-{
+static char *place_of(const OrrKeys *keys, const char *group, const char *key, const KeyEntry *e) {
     if (!e)
         return g_strdup_printf("%s: [%s] %s", keys->name, group, key);
     g_autofree char *value = orr_text_excerpt(e->value);
@@ -19,8 +18,7 @@ static char *place_of(const OrrKeys *keys, const char *group, const char *key, c
     return g_strdup_printf("%s:%u: [%s] %s = %s", keys->name, e->line, group, key, value);
 }
 
-void orr_keys_complain(OrrKeys *keys, const char *group, const char *key, const char *format, ...)
-{
+void orr_keys_complain(OrrKeys *keys, const char *group, const char *key, const char *format, ...) {
     KeyEntry *e = orr_keys__entry(keys, group, key);
     if (e && e->is_bad)
         return; /* the first error of a value says it */
@@ -37,8 +35,7 @@ void orr_keys_complain(OrrKeys *keys, const char *group, const char *key, const 
 /* The entry, or NULL with its absence noted: as an error if required, as an assumption if new and
  * @fallback is not NULL. Takes @fallback. */
 static KeyEntry *ask(OrrKeys *keys, const char *group, const char *key, OrrKeyFlags flags,
-                     char *fallback)
-{
+                     char *fallback) {
     g_autofree char *owned = fallback;
     g_autofree char *full = g_strconcat(group, "\n", key, NULL);
     bool is_new = !g_hash_table_contains(keys->asked, full);
@@ -63,8 +60,7 @@ static KeyEntry *ask(OrrKeys *keys, const char *group, const char *key, OrrKeyFl
 }
 
 const char *orr_keys_string(OrrKeys *keys, const char *group, const char *key, const char *fallback,
-                            OrrKeyFlags flags)
-{
+                            OrrKeyFlags flags) {
     KeyEntry *e = ask(keys, group, key, flags, g_strdup(fallback));
     if (!e)
         return fallback ? fallback : "";
@@ -74,8 +70,7 @@ const char *orr_keys_string(OrrKeys *keys, const char *group, const char *key, c
 }
 
 static void complain_range(OrrKeys *keys, const char *group, const char *key, OrrDim dim,
-                           double min, double max)
-{
+                           double min, double max) {
     g_autofree char *low = orr_units_format(min, dim), *high = orr_units_format(max, dim);
     if (isinf(max))
         orr_keys_complain(keys, group, key, "is too small; %s or more will do", low);
@@ -86,8 +81,7 @@ static void complain_range(OrrKeys *keys, const char *group, const char *key, Or
 }
 
 double orr_keys_number(OrrKeys *keys, const char *group, const char *key, OrrDim dim, double min,
-                       double max, double fallback, OrrKeyFlags flags)
-{
+                       double max, double fallback, OrrKeyFlags flags) {
     char *shown = isfinite(fallback) ? orr_units_format(fallback, dim) : NULL;
     KeyEntry *e = ask(keys, group, key, flags, shown);
     if (!e)
@@ -106,8 +100,7 @@ double orr_keys_number(OrrKeys *keys, const char *group, const char *key, OrrDim
 }
 
 /* "GPUs" is a fit for noun "GPU" and the other way round; letter case is ignored. */
-static bool noun_fits(const char *seen, const char *noun)
-{
+static bool noun_fits(const char *seen, const char *noun) {
     gsize n = strlen(seen), m = strlen(noun);
     n -= n > 0 && g_ascii_tolower(seen[n - 1]) == 's';
     m -= m > 0 && g_ascii_tolower(noun[m - 1]) == 's';
@@ -115,8 +108,7 @@ static bool noun_fits(const char *seen, const char *noun)
 }
 
 int64_t orr_keys_int(OrrKeys *keys, const char *group, const char *key, const char *noun,
-                     int64_t min, int64_t max, int64_t fallback, OrrKeyFlags flags)
-{
+                     int64_t min, int64_t max, int64_t fallback, OrrKeyFlags flags) {
     KeyEntry *e = ask(keys, group, key, flags, g_strdup_printf("%" PRId64, fallback));
     if (!e)
         return fallback;
@@ -144,8 +136,7 @@ int64_t orr_keys_int(OrrKeys *keys, const char *group, const char *key, const ch
 }
 
 bool orr_keys_bool(OrrKeys *keys, const char *group, const char *key, bool fallback,
-                   OrrKeyFlags flags)
-{
+                   OrrKeyFlags flags) {
     static const char *const yes[] = {"yes", "true", "on", "1", NULL};
     static const char *const no[] = {"no", "false", "off", "0", NULL};
     KeyEntry *e = ask(keys, group, key, flags, g_strdup(fallback ? "yes" : "no"));
@@ -164,8 +155,7 @@ bool orr_keys_bool(OrrKeys *keys, const char *group, const char *key, bool fallb
 }
 
 int orr_keys_enum(OrrKeys *keys, const char *group, const char *key, const char *const *names,
-                  int fallback, OrrKeyFlags flags)
-{
+                  int fallback, OrrKeyFlags flags) {
     int n = (int)g_strv_length((char **)names);
     char *shown = fallback >= 0 && fallback < n ? g_strdup(names[fallback]) : NULL;
     KeyEntry *e = ask(keys, group, key, flags, shown);
@@ -183,8 +173,7 @@ int orr_keys_enum(OrrKeys *keys, const char *group, const char *key, const char 
     return fallback;
 }
 
-char **orr_keys_strings(OrrKeys *keys, const char *group, const char *key, OrrKeyFlags flags)
-{
+char **orr_keys_strings(OrrKeys *keys, const char *group, const char *key, OrrKeyFlags flags) {
     KeyEntry *e = ask(keys, group, key, flags, NULL);
     if (!e)
         return NULL;

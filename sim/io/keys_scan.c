@@ -9,8 +9,7 @@
 
 #include "sim/io/text.h"
 
-static bool is_key_name(const char *s)
-{
+static bool is_key_name(const char *s) {
     if (!*s)
         return false;
     for (; *s; s++)
@@ -20,8 +19,7 @@ static bool is_key_name(const char *s)
 }
 
 /* Cuts a comment: '#' behind a blank. The line itself doesn't start with '#'. */
-static void cut_comment(char *line)
-{
+static void cut_comment(char *line) {
     for (char *c = line + 1; *line && *c; c++)
         if (*c == '#' && g_ascii_isspace(c[-1])) {
             *c = 0;
@@ -29,8 +27,7 @@ static void cut_comment(char *line)
         }
 }
 
-static const KeyGroup *scan_group(OrrKeys *keys, char *line, guint number)
-{
+static const KeyGroup *scan_group(OrrKeys *keys, char *line, guint number) {
     char *close = strchr(line, ']');
     bool is_sound = close && close > line + 1 && close[1] == 0;
     for (char *c = line + 1; is_sound && c < close; c++)
@@ -53,8 +50,7 @@ static const KeyGroup *scan_group(OrrKeys *keys, char *line, guint number)
     return old;
 }
 
-static void scan_pair(OrrKeys *keys, const KeyGroup *group, char *line, guint number)
-{
+static void scan_pair(OrrKeys *keys, const KeyGroup *group, char *line, guint number) {
     g_autofree char *shown = orr_text_excerpt(line);
     char *equals = strchr(line, '=');
     if (!equals) {
@@ -88,8 +84,7 @@ static void scan_pair(OrrKeys *keys, const KeyGroup *group, char *line, guint nu
         orr_keys__add(keys, group->name, key, value, number);
 }
 
-void orr_keys__scan(OrrKeys *keys)
-{
+void orr_keys__scan(OrrKeys *keys) {
     g_auto(GStrv) lines = g_strsplit(keys->text, "\n", -1);
     const KeyGroup *group = NULL;
     for (guint i = 0; lines[i]; i++) {

@@ -15,8 +15,7 @@ struct OrrProgress {
     bool is_shown, has_line;
 };
 
-OrrProgress *orr_progress_new(const char *what, uint64_t total, const char *unit)
-{
+OrrProgress *orr_progress_new(const char *what, uint64_t total, const char *unit) {
     OrrProgress *p = g_new0(OrrProgress, 1);
     p->what = g_strdup(what);
     p->unit = g_strdup(unit);
@@ -26,8 +25,7 @@ OrrProgress *orr_progress_new(const char *what, uint64_t total, const char *unit
     return p;
 }
 
-char *orr_progress_text(const OrrProgress *p, uint64_t done, int64_t elapsed_us)
-{
+char *orr_progress_text(const OrrProgress *p, uint64_t done, int64_t elapsed_us) {
     g_autofree char *n = orr_units_count((double)done), *of = orr_units_count((double)p->total);
     if (done == 0 || done > p->total)
         return g_strdup_printf("%s: %s of %s %s", p->what, n, of, p->unit);
@@ -36,8 +34,7 @@ char *orr_progress_text(const OrrProgress *p, uint64_t done, int64_t elapsed_us)
     return g_strdup_printf("%s: %s of %s %s, %s left", p->what, n, of, p->unit, left);
 }
 
-void orr_progress_set(OrrProgress *p, uint64_t done)
-{
+void orr_progress_set(OrrProgress *p, uint64_t done) {
     if (!p->is_shown)
         return;
     int64_t now_us = g_get_monotonic_time();
@@ -50,8 +47,7 @@ void orr_progress_set(OrrProgress *p, uint64_t done)
     p->has_line = true;
 }
 
-void orr_progress_free(OrrProgress *p)
-{
+void orr_progress_free(OrrProgress *p) {
     if (!p)
         return;
     if (p->has_line) {

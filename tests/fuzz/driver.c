@@ -29,8 +29,7 @@ static struct {
 
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
-static void save_input(void)
-{
+static void save_input(void) {
     int fd = open(in_hand.path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     if (fd >= 0 && in_hand.data && write(fd, in_hand.data, in_hand.size) < 0)
         (void)0; /* nothing to do about it: the process is dying */
@@ -39,15 +38,13 @@ static void save_input(void)
         (void)0;
 }
 
-static void on_signal(int number)
-{
+static void on_signal(int number) {
     save_input();
     signal(number, SIG_DFL);
     raise(number);
 }
 
-static void run(const uint8_t *data, size_t size)
-{
+static void run(const uint8_t *data, size_t size) {
     /* an exact copy, so that reading past the end is seen */
     uint8_t *copy = malloc(size ? size : 1);
     if (size > 0)
@@ -61,8 +58,7 @@ static void run(const uint8_t *data, size_t size)
     free(copy);
 }
 
-static GPtrArray *load(char **paths)
-{
+static GPtrArray *load(char **paths) {
     GPtrArray *corpus = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
     for (; *paths; paths++) {
         char *text;
@@ -75,14 +71,12 @@ static GPtrArray *load(char **paths)
     return corpus;
 }
 
-static gint by_text(gconstpointer a, gconstpointer b)
-{
+static gint by_text(gconstpointer a, gconstpointer b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* Files of the corpus of this target, sorted. */
-static char **corpus_paths(const char *target)
-{
+static char **corpus_paths(const char *target) {
     const char *top = g_getenv("top_srcdir");
     g_autofree char *folder =
         g_build_filename(top ? top : ORR_SRCDIR, "tests", "fuzz", "corpus", target, NULL);
@@ -131,8 +125,8 @@ static const char *const tokens[] = {"[",
                                      "2147483648"};
 
 /* Changes @input in place: a few bytes, a token, a cut, a repetition, a piece of another input. */
-static void mutate(GByteArray *input, const GPtrArray *corpus, OrrRandom r, uint64_t i, uint64_t k)
-{
+static void mutate(GByteArray *input, const GPtrArray *corpus, OrrRandom r, uint64_t i,
+                   uint64_t k) {
     uint64_t what = orr_random_below(r, i, k * 8, 7), x = orr_random_bits(r, i, k * 8 + 1);
     guint at = (guint)orr_random_below(r, i, k * 8 + 2, input->len + 1);
     guint n = (guint)orr_random_below(r, i, k * 8 + 3, 16) + 1;
@@ -168,8 +162,7 @@ static void mutate(GByteArray *input, const GPtrArray *corpus, OrrRandom r, uint
     }
 }
 
-static uint64_t search(const GPtrArray *corpus, uint64_t seed, double seconds)
-{
+static uint64_t search(const GPtrArray *corpus, uint64_t seed, double seconds) {
     OrrRandom r = orr_random(seed, "fuzz");
     gint64 end = g_get_monotonic_time() + (gint64)(seconds * 1e6);
     uint64_t i = 0;
@@ -188,8 +181,7 @@ static uint64_t search(const GPtrArray *corpus, uint64_t seed, double seconds)
     return i;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     double seconds = 0;
     uint64_t seed = 1;
     int first = 1;

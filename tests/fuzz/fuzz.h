@@ -14,14 +14,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The one temporary file of this process, a key file by its name; g_free. */
-static inline char *fuzz_path(void)
-{
+static inline char *fuzz_path(void) {
     return g_strdup_printf("%s/orrery-%s-%d.ini", g_get_tmp_dir(), g_get_prgname(), (int)getpid());
 }
 
 /* For loaders that want a file: the bytes at fuzz_path; g_free. */
-static inline char *fuzz_file(const uint8_t *data, size_t size)
-{
+static inline char *fuzz_file(const uint8_t *data, size_t size) {
     char *path = fuzz_path();
     FILE *file = fopen(path, "wb"); /* no g_file_set_contents: it waits for the disk */
     if (!file || fwrite(data, 1, size, file) != size || fclose(file) != 0)
@@ -30,8 +28,7 @@ static inline char *fuzz_file(const uint8_t *data, size_t size)
 }
 
 /* A parser that failed must say why, one that succeeded must not. */
-static inline void fuzz_check_error(const void *result, GError **error)
-{
+static inline void fuzz_check_error(const void *result, GError **error) {
     g_assert((result == NULL) == (*error != NULL));
     if (*error)
         g_assert((*error)->message[0] != 0 && g_utf8_validate((*error)->message, -1, NULL));

@@ -4,8 +4,7 @@
 #include "sim/io/csv.h"
 #include "tests/fuzz/fuzz.h"
 
-static void check_round_trip(const OrrCsv *csv)
-{
+static void check_round_trip(const OrrCsv *csv) {
     g_autoptr(GString) text = g_string_new(NULL);
     g_autoptr(OrrOut) out = orr_out_to_string(text);
     OrrCsvWriter w = {.out = out};
@@ -26,8 +25,7 @@ static void check_round_trip(const OrrCsv *csv)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (OrrCsvFlags flags = 0; flags <= (ORR_CSV_NO_HEADER | ORR_CSV_RAGGED); flags++) {
         GError *error = NULL;
         g_autoptr(OrrCsv) csv = orr_csv_parse("fuzz.csv", (const char *)data, size, flags, &error);

@@ -5,8 +5,7 @@
 #include "workloads/import_hf.h"
 #include "workloads/loader.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     GError *error = NULL;
     g_autoptr(GString) warnings = g_string_new(NULL);
     g_autofree char *text =

@@ -2,8 +2,7 @@
 #include "sim/io/json.h"
 #include "tests/fuzz/fuzz.h"
 
-static void ask(const OrrJson *json, JsonObject *object)
-{
+static void ask(const OrrJson *json, JsonObject *object) {
     static const char *const keys[] = {"hidden_size", "a", "name", "absent"};
     for (guint i = 0; i < G_N_ELEMENTS(keys); i++) {
         GError *error = NULL;
@@ -20,8 +19,7 @@ static void ask(const OrrJson *json, JsonObject *object)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (OrrJsonFlags flags = ORR_JSON_STRICT; flags <= ORR_JSON_INFINITY; flags++) {
         GError *error = NULL;
         g_autoptr(OrrJson) json =

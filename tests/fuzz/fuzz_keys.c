@@ -4,8 +4,7 @@
 
 static const char *const names[] = {"gpipe", "1f1b", "interleaved", NULL};
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     GError *error = NULL;
     g_autoptr(OrrKeys) keys = orr_keys_parse("fuzz.ini", (const char *)data, size, &error);
     fuzz_check_error(keys, &error);

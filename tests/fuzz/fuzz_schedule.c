@@ -3,8 +3,7 @@
 #include "sim/schedule/schedules.h"
 #include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     GError *error = NULL;
     g_autoptr(OrrCsv) csv = orr_csv_parse("fuzz.csv", (const char *)data, size,
                                           ORR_CSV_NO_HEADER | ORR_CSV_RAGGED, NULL);

@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-static void use_set(const OrrSurfaceSet *set)
-{
+static void use_set(const OrrSurfaceSet *set) {
     for (uint32_t i = 0; i < set->n_surfaces; i++)
         for (double at = -4.0; at < 70.0; at += 7.3) {
             double x[ORR_SURFACE_AXES] = {at, at * 0.5, 64.0 - at};
@@ -16,8 +15,7 @@ static void use_set(const OrrSurfaceSet *set)
     g_assert(text && *text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     GError *error = NULL;
     OrrSurfaceSet *set = orr_tables_parse("fuzz", (const char *)data, size, &error);
     fuzz_check_error(set, &error);

@@ -6,8 +6,7 @@
 #include "topologies/shapes.h"
 #include "topologies/show.h"
 
-static void use_cluster(const OrrCluster *c)
-{
+static void use_cluster(const OrrCluster *c) {
     uint32_t n = orr_cluster_spec(c)->n_gpus, links = orr_cluster_n_links(c);
     g_autoptr(GString) page = g_string_new(NULL);
     for (uint32_t i = 0; i < 8; i++) {
@@ -27,8 +26,7 @@ static void use_cluster(const OrrCluster *c)
     orr_topology_show_svg(c, page);
 }
 
-static void read_file(char kind, OrrKeys *keys, GError **error)
-{
+static void read_file(char kind, OrrKeys *keys, GError **error) {
     if (kind == 'g') {
         OrrGpu *gpu = orr_topologies__gpu(keys, "fuzz", NULL, error);
         fuzz_check_error(gpu, error);
@@ -45,8 +43,7 @@ static void read_file(char kind, OrrKeys *keys, GError **error)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     GError *error = NULL;
     if (size < 1)
         return 0;

@@ -4,8 +4,7 @@
 #include "sim/base/units.h"
 #include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     g_autofree char *text = g_strndup((const char *)data, size);
     for (OrrDim dim = 0; dim < ORR_N_DIMS; dim++) {
         double value = NAN, again = NAN;

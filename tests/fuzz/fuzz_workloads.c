@@ -2,8 +2,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "workloads/loader.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     g_autofree char *path = fuzz_file(data, size);
     GError *error = NULL;
     g_autoptr(OrrSources) sources = orr_sources_new();
