@@ -14,7 +14,7 @@ enum { FEWER = 12, MORE = 36 };
 /* The 22 B model cut to @layers; g_free. */
 static char *cut_model(const char *folder, int layers)
 {
-    g_autofree char *source = g_build_filename(g_getenv("ORRERY_DATA"), "workloads", "models",
+    g_autofree char *source = g_build_filename(g_getenv("top_srcdir"), "workloads", "models",
                                                "megatron-22b.ini", NULL);
     g_autofree char *text = NULL;
     assert_true(g_file_get_contents(source, &text, NULL, NULL));
@@ -79,6 +79,9 @@ static void test_layer_with_selective_recompute(void **state)
 
 int main(void)
 {
+    if (!g_getenv("top_srcdir")) /* by hand, from the build folder */
+        g_setenv("top_srcdir", "..", TRUE);
+    g_setenv("ORRERY_DATA", g_getenv("top_srcdir"), TRUE);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layer_without_recompute),
         cmocka_unit_test(test_layer_with_sequence_parallelism),
