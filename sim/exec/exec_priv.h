@@ -63,7 +63,8 @@ typedef struct {
     int64_t host_base_ns; /* issue time = base + host time of the program so far */
     int64_t sync_ns;      /* when the last host synchronisation returned */
     uint32_t rate[2];
-    uint8_t sync_stream; /* what it waited for */
+    uint32_t sync_index; /* what it waited for: item of the stream, ORR_NONE before the first */
+    uint8_t sync_stream;
     uint8_t is_probed;
     uint16_t resident[ORR_N_COMM_KINDS];
     int64_t owner_ns[ORR_N_OWNERS];

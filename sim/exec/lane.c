@@ -90,8 +90,12 @@ static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *
     l->pred_stream = s;
     l->pred_index = l->completed - 1;
     l->blocker.is_set = 0;
-    if (l->completed > 0 && l->free_ns == x->now_ns)
+    if (l->completed > 0 && l->free_ns == x->now_ns) {
+        l->blocker = l->ended;
+        l->blocker.is_set = l->ended.type != ORR_ITEM_BLOCK;
+        l->blocker_end_ns = l->free_ns;
         return;
+    }
     for (uint32_t q = 0; q < ORR_N_STREAMS; q++) {
         const OrrLane *o = &rank->lane[q];
         if (q == s || q == ORR_STREAM_HOST || o->completed == 0 || o->free_ns != x->now_ns ||
@@ -108,8 +112,18 @@ static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *
     if (rank->lane[ORR_STREAM_HOST].completed > 0 && rank->sync_ns == x->now_ns) {
         l->pred = ORR_PRED_HOST_SYNC;
         l->pred_stream = rank->sync_stream;
-        l->pred_index = rank->lane[rank->sync_stream].completed - 1;
+        l->pred_index = rank->sync_index;
     }
+}
+
+/* The head starts when the host has issued it: since its last synchronisation the host has never
+ * stopped, so that is where the chain of causes goes on. */
+static void note_issue_bound(OrrExec *x, uint32_t r, OrrLane *l) {
+    const OrrRank *rank = &x->ranks[r];
+    bool has_synced = rank->sync_index != ORR_NONE;
+    l->pred = has_synced ? ORR_PRED_HOST_SYNC : ORR_PRED_HOST;
+    l->pred_stream = has_synced ? rank->sync_stream : l->pred_stream;
+    l->pred_index = has_synced ? rank->sync_index : l->pred_index;
 }
 
 static void wake(OrrExec *x, uint32_t r, uint32_t s) {
@@ -129,6 +143,7 @@ static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item) {
         rank->host_base_ns += x->now_ns - reach;
         rank->sync_ns = x->now_ns;
         rank->sync_stream = l->pred == ORR_PRED_WAIT ? l->pred_stream : ORR_STREAM_COMPUTE;
+        rank->sync_index = rank->lane[rank->sync_stream].completed - 1;
     }
     l->completed++;
     l->free_ns = MAX(x->now_ns, reach);
@@ -168,16 +183,15 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
     if (item->type == ORR_ITEM_BLOCK) {
         if (s == ORR_STREAM_COMPUTE)
             orr_exec__idle(x, r, item, start);
-        if (l->is_issue_bound && l->pred != ORR_PRED_HOST_SYNC)
-            l->pred = ORR_PRED_HOST;
+        if (l->is_issue_bound)
+            note_issue_bound(x, r, l);
         l->state = ORR_LANE_RUNNING;
         l->start_ns = l->arrived_ns = start;
         orr_exec__block_start(x, r, item, start);
         return;
     }
     if (l->is_issue_bound) {
-        if (l->pred != ORR_PRED_HOST_SYNC)
-            l->pred = ORR_PRED_HOST;
+        note_issue_bound(x, r, l);
         l->state = ORR_LANE_ISSUING;
         orr_queue_push(&x->queue, issue, ORR_EV_LAUNCH, 0, r * ORR_N_STREAMS + s);
         return;
