@@ -1,0 +1,143 @@
+/* What a whole run is: how long, of which steps, what strikes it, how it recovers, what it saves.
+ * Plain structs, times in nanoseconds, already priced: nothing here knows a cluster or a file.
+ * See doc/models/runs.md. */
+#ifndef ORR_JOB_SPEC_H
+#define ORR_JOB_SPEC_H
+
+#include "sim/base/error.h"
+
+/* What there are many of. The job's own count of each is in the spec. */
+typedef enum { ORR_UNIT_GPU, ORR_UNIT_NODE, ORR_UNIT_SWITCH, ORR_UNIT_RACK, ORR_UNIT_JOB,
+               ORR_N_UNITS } OrrFailureUnit;
+extern const char *const orr_failure_unit_names[]; /* NULL-terminated */
+
+typedef enum {
+    ORR_LAW_EXPONENTIAL,
+    ORR_LAW_WEIBULL,  /* of each unit, renewed after each strike; shape below 1: infant mortality */
+    ORR_LAW_EVENTS    /* at given times */
+} OrrFailureLaw;
+extern const char *const orr_failure_law_names[];
+
+typedef enum {
+    ORR_EFFECT_STOP,    /* the job dies at once */
+    ORR_EFFECT_HANG,    /* the job stands until a watchdog or a person sees it */
+    ORR_EFFECT_CORRUPT, /* silent: training goes on, for nothing, until it is found */
+    ORR_EFFECT_SLOW,    /* steps take longer for a while */
+    ORR_EFFECT_STALL,   /* training stands for a while and goes on */
+    ORR_EFFECT_PLANNED, /* announced: saved first, then a stop */
+    ORR_EFFECT_RECLAIM, /* the provider takes nodes back: saved first if the notice is enough */
+    ORR_N_EFFECTS
+} OrrEffect;
+extern const char *const orr_effect_names[];
+/* Whether the training stops and is started again. */
+bool orr_effect_is_interruption(OrrEffect effect);
+
+/* How much is lost with it: a copy in memory or on a disk survives what is smaller. */
+typedef enum { ORR_SCOPE_PROCESS, ORR_SCOPE_NODE, ORR_SCOPE_RACK, ORR_SCOPE_ALL, ORR_N_SCOPES }
+    OrrScope;
+extern const char *const orr_scope_names[];
+
+typedef struct {
+    char *name, *component, *source;
+    OrrFailureUnit unit;
+    uint64_t n_units;       /* in this job */
+    OrrFailureLaw law;
+    double mean_ns;         /* between two strikes of one unit; 0 with ORR_LAW_EVENTS */
+    double shape;           /* Weibull */
+    int64_t *event_ns;      /* ORR_LAW_EVENTS, ascending */
+    uint32_t n_events;
+    OrrEffect effect;
+    uint32_t nodes;         /* that have to be replaced; 0: started again where it is */
+    OrrScope scope;
+    bool only_running;      /* cannot strike while the job is down: bugs of the job itself */
+    int64_t detect_ns, diagnose_ns;
+    int64_t repair_ns;      /* mean, exponential, until a node is back; 0: at once */
+    int64_t duration_ns;    /* SLOW (mean, exponential), STALL, PLANNED, RECLAIM (fixed) */
+    double slow_factor;     /* SLOW: step time over nominal, at least 1 */
+    int64_t notice_ns;      /* RECLAIM */
+} OrrFailureKind;
+
+typedef enum { ORR_ELASTIC_NO, ORR_ELASTIC_SHRINK, ORR_ELASTIC_KEEP_BATCH } OrrElastic;
+extern const char *const orr_elastic_names[];
+
+#define ORR_SPARES_UNLIMITED UINT32_MAX
+
+typedef struct {
+    int64_t queue_ns;          /* before the first start */
+    int64_t start_ns;          /* processes and communicators of the whole job, from nothing */
+    int64_t in_place_ns;       /* the same where no node changed */
+    int64_t swap_ns, cold_ns;  /* a hot spare put in; a cold one provisioned */
+    uint32_t hot_spares, cold_spares;
+    OrrElastic elastic;
+    uint32_t nodes_per_replica; /* at least 1 */
+    int64_t reshard_ns;         /* more than loading, at another number of replicas */
+} OrrRecovery;
+
+#define ORR_MAX_TIERS 4
+typedef struct {
+    char *name;
+    uint32_t every;       /* each n-th checkpoint goes here too */
+    int64_t block_ns;     /* training stands */
+    int64_t write_ns;     /* after that, until it is whole; 0: synchronous */
+    int64_t load_ns;
+    OrrScope survives;    /* the largest loss that leaves it readable */
+    uint32_t keep;        /* whole ones kept, at least 1 */
+    double bytes, bytes_per_s;
+} OrrTier;
+
+typedef struct {
+    double bytes;                 /* of the whole state */
+    int64_t interval_ns;          /* of training between two; 0 with steps */
+    uint32_t interval_steps;      /* 0 with a time */
+    OrrTier tiers[ORR_MAX_TIERS];
+    uint32_t n_tiers;             /* 0: no checkpoints */
+} OrrCheckpointPlan;
+
+#define ORR_MAX_LOST_REPLICAS 8u
+typedef struct {
+    int64_t end_tokens;           /* of the run, where the phase ends; INT64_MAX: the last */
+    int64_t tokens_per_step;
+    int64_t step_ns[ORR_MAX_LOST_REPLICAS + 1]; /* with so many replicas fewer */
+    double mfu_frac;
+} OrrRunPhase;
+
+typedef struct {
+    char *name;
+    uint32_t n_gpus, n_nodes, n_replicas;
+    /* The run ends with the first of these that is reached; 0: no such end. */
+    int64_t length_ns, total_tokens, total_steps;
+    OrrRunPhase *phases;
+    uint32_t n_phases;
+    uint32_t max_lost_replicas;   /* priced above */
+    double noise_frac;            /* mean excess of a step over nominal, exponential a step */
+    int64_t evaluate_ns;
+    uint32_t evaluate_steps;      /* each so many; 0: none */
+    OrrCheckpointPlan checkpoint;
+    OrrRecovery recovery;
+    OrrFailureKind *kinds;
+    uint32_t n_kinds;
+} OrrRunSpec;
+
+OrrRunSpec *orr_run_spec_new(void);
+void orr_run_spec_free(OrrRunSpec *spec);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrRunSpec, orr_run_spec_free)
+/* A new zeroed kind to fill, valid until the next. */
+OrrFailureKind *orr_run_spec_add_kind(OrrRunSpec *spec, const char *name);
+/* Errors (ORR_ERROR_INPUT): no end, no phase, a slow factor below 1, ... ; one message. */
+bool orr_run_spec_check(const OrrRunSpec *spec, GError **error);
+
+/* Causes of lost time: these first, then the kinds of the spec. */
+typedef enum { ORR_CAUSE_START, ORR_CAUSE_CHECKPOINT, ORR_CAUSE_EVALUATION, ORR_CAUSE_NOISE,
+               ORR_CAUSE_END, ORR_N_OWN_CAUSES } OrrOwnCause;
+extern const char *const orr_own_cause_names[];
+static inline uint32_t orr_run_n_causes(const OrrRunSpec *spec)
+{
+    return ORR_N_OWN_CAUSES + spec->n_kinds;
+}
+
+/* Mean time between two strikes of a kind anywhere in the job, ns; INFINITY if it never strikes. */
+double orr_kind_mtbf_ns(const OrrFailureKind *kind);
+/* The same of all kinds that interrupt. */
+double orr_run_mtbf_ns(const OrrRunSpec *spec);
+
+#endif
