@@ -245,6 +245,31 @@ static void test_saved_record_runs_again(void **state) {
     g_rmdir(folder);
 }
 
+/* A job of one's own is found again by its path, and a change of it since is told. */
+static void test_record_of_own_job_file_tells_what_changed(void **state) {
+    (void)state;
+    g_autofree char *folder = g_dir_make_tmp("orrery-cli-XXXXXX", NULL);
+    g_autofree char *job = g_build_filename(folder, "mine.ini", NULL);
+    g_autofree char *path = g_build_filename(folder, "run.json", NULL);
+    g_autofree char *text = NULL, *longer = NULL;
+    assert_true(g_file_get_contents(ORR_SRCDIR "/workloads/jobs/tiny.ini", &text, NULL, NULL));
+    assert_true(g_file_set_contents(job, text, -1, NULL));
+    g_autofree char *save = g_strdup_printf("step %s --json -o %s", job, path);
+    g_autofree char *again = g_strdup_printf("step %s --json", path);
+    Result first = orrery(save), second = orrery(again);
+    assert_int_equal(first.status, 0);
+    assert_int_equal(second.status, 0);
+    assert_string_equal(second.err, "");
+    longer = g_strconcat(text, "# changed\n", NULL);
+    assert_true(g_file_set_contents(job, longer, -1, NULL));
+    Result third = orrery(again);
+    assert_int_equal(third.status, 0);
+    assert_non_null(strstr(third.err, "has changed since"));
+    result_clear(&first), result_clear(&second), result_clear(&third);
+    g_unlink(path), g_unlink(job);
+    g_rmdir(folder);
+}
+
 /* The file of a failed run is left as it was. */
 static void test_failed_run_leaves_the_old_file(void **state) {
     (void)state;
@@ -292,6 +317,7 @@ int main(void) {
         cmocka_unit_test(test_s49_report_shows_group_members_and_whether_they_leave_the_node),
         cmocka_unit_test(test_s12_small_model_is_called_small),
         cmocka_unit_test(test_saved_record_runs_again),
+        cmocka_unit_test(test_record_of_own_job_file_tells_what_changed),
         cmocka_unit_test(test_failed_run_leaves_the_old_file),
         cmocka_unit_test(test_stats_go_to_stderr_only),
         cmocka_unit_test(test_does_not_fit_is_status_1_with_a_report),

@@ -2,11 +2,14 @@
 #include "sim/cli/run.h"
 
 #include "sim/base/units.h"
+#include "sim/io/data.h"
 #include "sim/io/json.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+
+#define INPUT_LIMIT_BYTES (1 << 24) /* ours: inputs are a few kilobytes */
 
 static char *keep(OrrCliRun *run, char *text) {
     g_ptr_array_add(run->texts, text);
@@ -29,11 +32,19 @@ static bool add_override(OrrCliRun *run, const char *text, GError **error) {
     return true;
 }
 
+/* The text of an input as the record names it: a path, or relative to a folder of data files. */
+static char *read_input(const char *name, gsize *length) {
+    char *text = orr_file_read(name, INPUT_LIMIT_BYTES, length, NULL);
+    g_auto(GStrv) roots = orr_data_roots();
+    for (guint i = 0; roots[i] && !text; i++) {
+        g_autofree char *path = g_build_filename(roots[i], name, NULL);
+        text = orr_file_read(path, INPUT_LIMIT_BYTES, length, NULL);
+    }
+    return text;
+}
+
 /* Tells which inputs of a saved record differ from what is there now; cannot fail. */
-static void compare_inputs(const OrrJson *record, JsonObject *root) {
-    JsonArray *inputs;
-    if (!orr_json_array(record, root, "inputs", &inputs, NULL))
-        return;
+static void compare_inputs(const OrrJson *record, JsonArray *inputs) {
     for (guint i = 0; i < json_array_get_length(inputs); i++) {
         JsonNode *node = json_array_get_element(inputs, i);
         const char *name, *sha256;
@@ -43,16 +54,23 @@ static void compare_inputs(const OrrJson *record, JsonObject *root) {
         if (!orr_json_string(record, input, "name", &name, NULL) ||
             !orr_json_string(record, input, "sha256", &sha256, NULL))
             continue;
-        g_autofree char *here = g_build_filename(ORR_SRCDIR, name, NULL);
         gsize length;
-        g_autofree char *text = orr_file_read(name, 1 << 24, &length, NULL);
-        if (!text)
-            text = orr_file_read(here, 1 << 24, &length, NULL);
+        g_autofree char *text = read_input(name, &length);
         g_autofree char *now = text ? orr_file_sha256(text, length) : NULL;
-        if (now && strcmp(now, sha256) != 0)
-            fprintf(stderr, "orrery: note: %s has changed since %s was saved\n", name,
-                    orr_json_name(record));
+        if (!now || strcmp(now, sha256) != 0)
+            fprintf(stderr, "orrery: note: %s %s since %s was saved\n", name,
+                    now ? "has changed" : "has gone", orr_json_name(record));
     }
+}
+
+/* A shipped job goes by its name, another one by the path of its file, which is the first input. */
+static char *job_of_record(const OrrJson *record, JsonArray *inputs, const char *job) {
+    JsonNode *first = json_array_get_length(inputs) > 0 ? json_array_get_element(inputs, 0) : NULL;
+    const char *name;
+    bool is_path = first && JSON_NODE_HOLDS_OBJECT(first) &&
+                   orr_json_string(record, json_node_get_object(first), "name", &name, NULL) &&
+                   !g_str_has_prefix(name, "workloads/");
+    return g_strdup(is_path ? name : job);
 }
 
 static bool from_record(OrrCliRun *run, const char *path, GError **error) {
@@ -60,7 +78,7 @@ static bool from_record(OrrCliRun *run, const char *path, GError **error) {
     JsonObject *root = json ? orr_json_root_object(json, error) : NULL;
     const char *schema, *job;
     int64_t seed;
-    JsonArray *overrides;
+    JsonArray *overrides, *inputs;
     if (!root || !orr_json_string(json, root, "schema", &schema, error))
         return false;
     if (strcmp(schema, "orrery.step/1") != 0)
@@ -68,9 +86,10 @@ static bool from_record(OrrCliRun *run, const char *path, GError **error) {
                              "a record of schema orrery.step/1 would do");
     if (!orr_json_string(json, root, "job", &job, error) ||
         !orr_json_int(json, root, "seed", INT64_MIN, INT64_MAX, &seed, error) ||
+        !orr_json_array(json, root, "inputs", &inputs, error) ||
         !orr_json_array(json, root, "overrides", &overrides, error))
         return false;
-    run->job = g_strdup(job);
+    run->job = job_of_record(json, inputs, job);
     run->request.seed = (uint64_t)seed, run->request.has_seed = true;
     for (guint i = 0; i < json_array_get_length(overrides); i++) {
         JsonNode *node = json_array_get_element(overrides, i);
@@ -79,7 +98,7 @@ static bool from_record(OrrCliRun *run, const char *path, GError **error) {
         if (!add_override(run, json_node_get_string(node), error))
             return false;
     }
-    compare_inputs(json, root);
+    compare_inputs(json, inputs);
     return true;
 }
 
