@@ -157,12 +157,8 @@ bool orr_cli_int(const OrrCli *cli, const char *option, int64_t min, int64_t max
     const char *text = orr_cli_value(cli, option);
     if (!text)
         return true;
-    char *end;
-    gint64 v = 0;
-    bool is_number = g_ascii_isdigit(text[0]) || (text[0] == '-' && g_ascii_isdigit(text[1]));
-    if (is_number)
-        v = g_ascii_strtoll(text, &end, 10);
-    if (!is_number || *end || v < min || v > max)
+    gint64 v;
+    if (!g_ascii_string_to_signed(text, 10, min, max, &v, NULL))
         return orr_fail_usage(error,
                               "orrery %s: --%s %s: a whole number from %" G_GINT64_FORMAT
                               " to %" G_GINT64_FORMAT " would do",

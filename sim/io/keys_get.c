@@ -117,13 +117,15 @@ int64_t orr_keys_int(OrrKeys *keys, const char *group, const char *key, const ch
     g_autoptr(GError) flaw = NULL;
     if (!orr_units_split(e->value, &v, &unit, &flaw)) {
         orr_keys_complain(keys, group, key, "%s; a whole number will do", flaw->message);
-    } else if (v != floor(v) || fabs(v) > 0x1p53) {
+    } else if (v != floor(v)) {
         orr_keys_complain(keys, group, key, "is not a whole number");
     } else if (*unit && !noun) {
         orr_keys_complain(keys, group, key, "\"%s\" does not fit here; a bare number will do",
                           unit);
     } else if (*unit && !noun_fits(unit, noun)) {
         orr_keys_complain(keys, group, key, "\"%s\" does not fit here; %s will do", unit, noun);
+    } else if (fabs(v) > 0x1p53) { /* beyond it a double skips whole numbers */
+        orr_keys_complain(keys, group, key, "is too large; whole numbers to 2^53 will do");
     } else if (v < (double)min || v > (double)max) {
         if (max >= INT64_MAX / 2)
             complain_range(keys, group, key, ORR_DIM_NONE, (double)min, INFINITY);
