@@ -14,8 +14,9 @@ typedef struct {
 
 typedef struct {
     uint8_t type, stream, is_step_end;
-    uint32_t what; /* block, collective or p2p index */
-    uint32_t op;   /* first operation in the program */
+    uint16_t waiters; /* streams with operations that wait for it, a bit each */
+    uint32_t what;    /* block, collective or p2p index */
+    uint32_t op;      /* first operation in the program */
     uint32_t first_wait, n_waits;
     uint32_t n_syncs_before; /* host synchronisations of this segment before it */
     int64_t issue_ns;        /* host time from the start of the call to its (first) issue's end */
@@ -79,6 +80,7 @@ typedef struct {
     OrrBlockTime *times; /* [n_hw * n_blocks] */
     OrrShare *shares;
     OrrCompiledRole *roles;
+    uint16_t waiters[ORR_N_STREAMS]; /* of each stream: which streams wait for it at all */
 } OrrCompiled;
 
 OrrCompiled *orr_compile(const OrrBound *bound);

@@ -5,7 +5,8 @@
 
 #define DEFAULT_STEPS 8
 
-void orr_exec__show(const OrrExec *x, const OrrSpan *span) {
+void orr_exec__show(const OrrExec *x, const OrrSpan *span)
+{
     const OrrExecOptions *o = x->options;
     if (span->end_ns <= o->probe_begin_ns || span->start_ns >= o->probe_end_ns)
         return;
@@ -16,7 +17,8 @@ void orr_exec__show(const OrrExec *x, const OrrSpan *span) {
     o->probe->span(o->probe->data, &cut);
 }
 
-static void log_new(OrrExec *x) {
+static void log_new(OrrExec *x)
+{
     const OrrBound *b = x->bound;
     x->lane_items = g_new0(uint32_t, b->program->n_roles * ORR_N_STREAMS);
     for (uint32_t r = 0; r < b->program->n_roles; r++)
@@ -35,13 +37,15 @@ static void log_new(OrrExec *x) {
     x->log = g_new0(OrrLogged, n + 1);
 }
 
-static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *options) {
+static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *options)
+{
     x->bound = bound;
     x->options = options;
     x->max_steps = options->max_steps ? options->max_steps : DEFAULT_STEPS;
     x->compiled = orr_compile(bound);
     orr_queue_init(&x->queue);
     orr_exec__places_new(x);
+    orr_exec__islands_new(x);
     if (bound->n_links > 0)
         x->fluid = orr_fluid_new(bound->capacity, bound->n_links);
     uint32_t n_comms = bound->program->n_colls + bound->program->n_p2ps;
@@ -62,7 +66,9 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     log_new(x);
 }
 
-static void exec_clear(OrrExec *x) {
+static void exec_clear(OrrExec *x)
+{
+    orr_exec__islands_clear(x);
     orr_compiled_free(x->compiled);
     orr_queue_clear(&x->queue);
     if (x->fluid)
@@ -80,7 +86,8 @@ static void exec_clear(OrrExec *x) {
 }
 
 /* Heads of all lanes at the first item of the first call that has one. */
-static void start_all(OrrExec *x) {
+static void start_all(OrrExec *x)
+{
     for (uint32_t r = 0; r < x->bound->n_ranks; r++) {
         const OrrCompiledRole *role = &x->compiled->roles[x->bound->role[r]];
         for (uint32_t s = 0; s < ORR_N_STREAMS; s++) {
@@ -98,7 +105,8 @@ static void start_all(OrrExec *x) {
             orr_exec__try_start(x, r, s);
 }
 
-static void handle(OrrExec *x, const OrrEvent *e) {
+static void handle(OrrExec *x, const OrrEvent *e)
+{
     uint32_t r = e->id / ORR_N_STREAMS, s = e->id % ORR_N_STREAMS;
     switch (orr_event_class(e)) {
     case ORR_EV_BLOCK_END:
@@ -118,10 +126,15 @@ static void handle(OrrExec *x, const OrrEvent *e) {
     case ORR_EV_LAUNCH:
         orr_exec__launch(x, r, s);
         break;
+    case ORR_EV_ISLAND:
+        if (orr_event_generation(e) == x->islands[e->id].generation)
+            orr_exec__run_island(x, e->id, handle);
+        break;
     }
 }
 
-static void settle(OrrExec *x) {
+static void settle(OrrExec *x)
+{
     if (!x->is_fluid_dirty)
         return;
     x->is_fluid_dirty = false;
@@ -133,25 +146,27 @@ static void settle(OrrExec *x) {
     }
 }
 
-static void loop(OrrExec *x) {
+static void loop(OrrExec *x)
+{
     while (!x->is_over && !x->mismatch) {
         if (x->queue.n == 0) {
             settle(x);
             if (x->queue.n == 0)
                 return;
         }
-        if (x->queue.heap[0].time_ns > x->now_ns) {
+        if (x->queue.heap[0].time_ns > x->global_ns) {
             settle(x);
-            x->now_ns = x->queue.heap[0].time_ns;
+            x->global_ns = x->now_ns = x->queue.heap[0].time_ns;
         }
         OrrEvent e = orr_queue_pop(&x->queue);
-        x->n_events++;
+        x->n_events += orr_event_class(&e) != ORR_EV_ISLAND;
         handle(x, &e);
     }
 }
 
 /* Who waits for what, for the first few ranks. */
-static void stuck(const OrrExec *x, GError **error) {
+static void stuck(const OrrExec *x, GError **error)
+{
     g_autoptr(GString) text = g_string_new("execution stopped: ranks wait for each other for ever");
     uint32_t shown = 0;
     for (uint32_t r = 0; r < x->bound->n_ranks && shown < 8; r++) {
@@ -172,7 +187,8 @@ static void stuck(const OrrExec *x, GError **error) {
     orr_fail_input(error, "%s", text->str);
 }
 
-static void count(const OrrExec *x, OrrExecResult *result) {
+static void count(const OrrExec *x, OrrExecResult *result)
+{
     for (uint32_t r = 0; r < x->bound->n_ranks; r++) {
         const OrrCompiledRole *role = &x->compiled->roles[x->bound->role[r]];
         result->n_operations += role->n_ops * result->n_steps;
@@ -186,7 +202,8 @@ static void count(const OrrExec *x, OrrExecResult *result) {
     result->n_headroom = stats.headroom;
 }
 
-OrrExecResult *orr_exec_run(const OrrBound *bound, const OrrExecOptions *options, GError **error) {
+OrrExecResult *orr_exec_run(const OrrBound *bound, const OrrExecOptions *options, GError **error)
+{
     OrrExec *x = g_new0(OrrExec, 1);
     OrrExecResult *result = NULL;
     exec_init(x, bound, options);
@@ -206,7 +223,8 @@ OrrExecResult *orr_exec_run(const OrrBound *bound, const OrrExecOptions *options
     return result;
 }
 
-void orr_exec_result_free(OrrExecResult *result) {
+void orr_exec_result_free(OrrExecResult *result)
+{
     if (!result)
         return;
     g_free(result->rank_account_ns);

@@ -9,6 +9,7 @@
 #include "sim/program/rendezvous.h"
 
 enum {
+    ORR_EV_ISLAND,     /* id: island, that has a local event at this time */
     ORR_EV_BLOCK_END,  /* id: rank * ORR_N_STREAMS + stream */
     ORR_EV_COMM_END,   /* id: place */
     ORR_EV_LANE_END,   /* id: rank * ORR_N_STREAMS + stream: all parts had been delivered before */
@@ -37,6 +38,8 @@ typedef struct {
     uint16_t pending;    /* parts of the current item yet to end */
     uint16_t blocked_on; /* streams that the head waits for, a bit each */
     uint8_t state, is_issue_bound, pred, pred_stream;
+    uint32_t seen[2];   /* external streams: items of compute and TP that they have waited for */
+    uint8_t is_held;    /* a local stream that waits for an external one: counted by its island */
     int64_t free_ns;    /* end of the last item */
     int64_t start_ns;   /* launch of the current item */
     int64_t arrived_ns; /* its last arrival */
@@ -45,6 +48,7 @@ typedef struct {
     OrrEnded blocker;       /* communication that the current item waited for, if it did */
     OrrEnded ended_blocker; /* the same of the last item that has ended */
     int64_t blocker_end_ns, ended_blocker_end_ns;
+    uint8_t blocker_stream;
 } OrrLane;
 
 /* Where the current block of the compute stream is: in kernel `kernel`, begun at `begun_ns`, with
@@ -63,12 +67,35 @@ typedef struct {
     int64_t host_base_ns; /* issue time = base + host time of the program so far */
     int64_t sync_ns;      /* when the last host synchronisation returned */
     uint32_t rate[2];
-    uint32_t sync_index; /* what it waited for: item of the stream, ORR_NONE before the first */
-    uint8_t sync_stream;
+    uint8_t sync_stream; /* what it waited for */
+    uint32_t sync_index;
     uint8_t is_probed;
     uint16_t resident[ORR_N_COMM_KINDS];
     int64_t owner_ns[ORR_N_OWNERS];
 } OrrRank;
+
+/* Ends of items of a local stream that external streams may ask for later, oldest first. */
+typedef struct {
+    struct {
+        int64_t end_ns;
+        uint32_t index;
+    } * entry;
+    uint32_t first, n, capacity; /* ring; capacity is a power of two */
+} OrrHistory;
+
+/* Ranks that meet in private collectives only (a TP group in its NVLink domain) and so can be ahead
+ * of the rest: their local events have a queue of their own, in order of time, and run ahead of the
+ * global clock until a rank waits for an external communication or one that slows kernels is, or
+ * may be, under way. */
+typedef struct {
+    OrrQueue queue;
+    int64_t queued_ns;   /* time of its valid entry in the global queue; INT64_MAX: none */
+    int64_t unstable_ns; /* first launch ahead of a communication that slows kernels */
+    uint32_t generation; /* of that entry */
+    uint32_t n_held;     /* local streams that wait for external ones */
+    uint32_t n_unstable; /* external communications under way that slow kernels */
+    uint32_t n_pending;  /* the same, to be launched ahead */
+} OrrIsland;
 
 /* A communicator of one group, or a directed pair on a communicator. */
 typedef struct {
@@ -76,7 +103,7 @@ typedef struct {
         OrrMeeting meeting;
         OrrPair pair;
     };
-    uint8_t group, is_pair, is_flowing, is_eager;
+    uint8_t group, is_pair, is_flowing, is_eager, is_local;
     uint8_t stream, receive_stream; /* of the members, or of sender and receiver */
     uint32_t index;                 /* group, or group * n_pairs + pair */
     uint32_t what;                  /* collective, or part of the sender */
@@ -98,15 +125,22 @@ typedef struct {
     uint8_t type, pred, pred_stream;
 } OrrLogged;
 
-#define ORR_WINDOWS 4
+#define ORR_WINDOWS 8 /* at least the steps that islands can be apart */
 #define ORR_LOG_STEPS 3
 
 typedef struct {
     const OrrBound *bound;
     const OrrExecOptions *options;
     OrrCompiled *compiled;
-    OrrQueue queue;
-    OrrFluid *fluid; /* NULL: no link can saturate */
+    OrrQueue queue; /* external events and islands */
+    OrrIsland *islands;
+    uint32_t *island_of; /* [n_ranks] */
+    uint32_t n_islands;
+    uint8_t is_external[ORR_N_STREAMS]; /* streams whose meetings leave the island */
+    uint8_t is_local_group[ORR_N_GROUPS];
+    OrrHistory *history; /* [n_ranks * ORR_N_STREAMS], of local streams */
+    int64_t global_ns;   /* of the global queue; now_ns is that of the event in hand */
+    OrrFluid *fluid;     /* NULL: no link can saturate */
     bool is_fluid_dirty;
     int64_t now_ns;
     uint32_t max_steps, n_places;
@@ -133,6 +167,17 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s);
 const OrrItem *orr_exec__head(const OrrExec *x, uint32_t r, uint32_t s);
 int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s);
+/* island.c */
+void orr_exec__islands_new(OrrExec *x);
+void orr_exec__islands_clear(OrrExec *x);
+void orr_exec__push_local(OrrExec *x, uint32_t r, int64_t time_ns, uint32_t class,
+                          uint32_t generation, uint32_t id);
+void orr_exec__run_island(OrrExec *x, uint32_t island, void (*handle)(OrrExec *, const OrrEvent *));
+void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held);
+void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t purpose);
+void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change);
+void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s);
+bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index, int64_t *end_ns);
 /* block.c */
 void orr_exec__block_start(OrrExec *x, uint32_t r, const OrrItem *item, int64_t start_ns);
 void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
@@ -147,11 +192,12 @@ uint32_t orr_exec__purpose(const OrrExec *x, const OrrItem *item, bool *takes_sm
 /* exec.c */
 void orr_exec__show(const OrrExec *x, const OrrSpan *span);
 /* account.c */
-void orr_exec__idle(OrrExec *x, uint32_t r, const OrrItem *item, int64_t start_ns);
+void orr_exec__idle(OrrExec *x, uint32_t r, int64_t ready_ns, int64_t start_ns);
 void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
 void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t step);
 void orr_exec__result(OrrExec *x, OrrExecResult *result);
-static inline uint32_t orr_exec__sum_index(const OrrExec *x, uint8_t type, uint32_t what) {
+static inline uint32_t orr_exec__sum_index(const OrrExec *x, uint8_t type, uint32_t what)
+{
     return type == ORR_ITEM_COLL ? what : x->bound->program->n_colls + what;
 }
 /* path.c */

@@ -1,0 +1,212 @@
+/* Islands: groups of ranks that run ahead of the global clock.
+ *
+ * What is local to an island (compute, private collectives) has no effect outside but through the
+ * launches of external communication, which are posted to the global queue at their times. What is
+ * external reaches an island only through a stream that waits for it, or by slowing its kernels.
+ * While neither can happen, local events are processed ahead of the global clock, in their own
+ * order: the same events at the same times, but with the ranks' state in the cache. This is
+ * conservative parallel simulation (Chandy and Misra 1979) with one processor. */
+#include "sim/exec/exec_priv.h"
+
+#define MAX_ISLAND 128u /* ranks; larger groups are external */
+
+/* A group kind is local if its collectives share no link, and its groups are small. */
+static bool is_local(const OrrExec *x, uint32_t kind)
+{
+    const OrrBoundGroup *g = &x->bound->groups[kind];
+    if (kind != ORR_GROUP_TP || g->n_groups == 0 || g->n_pairs > 0)
+        return false;
+    for (uint32_t i = 0; i < g->n_groups; i++)
+        if (g->first_member[i + 1] - g->first_member[i] > MAX_ISLAND)
+            return false;
+    return g->loads.n_loads == 0 || g->loads.first[(gsize)g->n_groups * g->loads.n_loads] == 0;
+}
+
+static void mark_streams(OrrExec *x)
+{
+    const OrrProgram *p = x->bound->program;
+    for (uint32_t k = 0; k < ORR_N_GROUPS; k++)
+        x->is_local_group[k] = is_local(x, k);
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const OrrOp *op = &p->ops[i];
+        if (op->kind == ORR_OP_P2P)
+            x->is_external[op->stream] = 1;
+        if (op->kind == ORR_OP_COLL && !x->is_local_group[p->colls[op->what].group])
+            x->is_external[op->stream] = 1;
+    }
+}
+
+void orr_exec__islands_new(OrrExec *x)
+{
+    const OrrBound *b = x->bound;
+    mark_streams(x);
+    /* a stream with calls of both kinds is external as a whole, and so are its groups */
+    const OrrProgram *p = b->program;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == ORR_OP_COLL && x->is_external[p->ops[i].stream])
+            x->is_local_group[p->colls[p->ops[i].what].group] = 0;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == ORR_OP_COLL && !x->is_local_group[p->colls[p->ops[i].what].group])
+            x->is_external[p->ops[i].stream] = 1;
+    bool is_grouped = x->is_local_group[ORR_GROUP_TP];
+    const OrrBoundGroup *tp = &b->groups[ORR_GROUP_TP];
+    x->n_islands = is_grouped ? tp->n_groups : b->n_ranks;
+    x->island_of = g_new(uint32_t, b->n_ranks + 1);
+    for (uint32_t r = 0; r < b->n_ranks; r++)
+        x->island_of[r] = is_grouped ? tp->group_of[r] : r;
+    x->islands = g_new0(OrrIsland, x->n_islands);
+    for (uint32_t i = 0; i < x->n_islands; i++) {
+        orr_queue_init(&x->islands[i].queue);
+        x->islands[i].queued_ns = x->islands[i].unstable_ns = INT64_MAX;
+    }
+    x->history = g_new0(OrrHistory, (gsize)b->n_ranks * ORR_N_STREAMS);
+}
+
+void orr_exec__islands_clear(OrrExec *x)
+{
+    for (uint32_t i = 0; i < x->n_islands; i++)
+        orr_queue_clear(&x->islands[i].queue);
+    for (gsize i = 0; i < (gsize)x->bound->n_ranks * ORR_N_STREAMS; i++)
+        g_free(x->history[i].entry);
+    g_free(x->history);
+    g_free(x->islands);
+    g_free(x->island_of);
+}
+
+/* The global queue must know when the island has its next event. */
+static void announce(OrrExec *x, uint32_t i)
+{
+    OrrIsland *island = &x->islands[i];
+    if (island->queue.n == 0 || island->queue.heap[0].time_ns >= island->queued_ns)
+        return;
+    island->queued_ns = island->queue.heap[0].time_ns;
+    island->generation = (island->generation + 1) & ORR_GENERATION_MASK;
+    orr_queue_push(&x->queue, MAX(island->queued_ns, x->global_ns), ORR_EV_ISLAND,
+                   island->generation, i);
+}
+
+void orr_exec__push_local(OrrExec *x, uint32_t r, int64_t time_ns, uint32_t class,
+                          uint32_t generation, uint32_t id)
+{
+    uint32_t i = x->island_of[r];
+    orr_queue_push(&x->islands[i].queue, time_ns, class, generation, id);
+    announce(x, i);
+}
+
+/* How far the island may go: as far as the global clock, or ahead of it. */
+static int64_t horizon(const OrrExec *x, const OrrIsland *island)
+{
+    if (island->n_held > 0 || island->n_unstable > 0)
+        return x->global_ns;
+    return MAX(island->unstable_ns, x->global_ns);
+}
+
+void orr_exec__run_island(OrrExec *x, uint32_t i, void (*handle)(OrrExec *, const OrrEvent *))
+{
+    OrrIsland *island = &x->islands[i];
+    island->queued_ns = INT64_MIN; /* while it runs, pushes need no announcement */
+    while (island->queue.n > 0 && island->queue.heap[0].time_ns <= horizon(x, island) &&
+           !x->is_over && !x->mismatch) {
+        OrrEvent e = orr_queue_pop(&island->queue);
+        x->now_ns = e.time_ns;
+        x->n_events++;
+        handle(x, &e);
+    }
+    x->now_ns = x->global_ns;
+    island->queued_ns = INT64_MAX;
+    announce(x, i);
+}
+
+/* A local stream begins or ceases to wait for an external one. */
+void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held)
+{
+    OrrLane *l = &x->ranks[r].lane[s];
+    if (l->is_held == is_held)
+        return;
+    l->is_held = is_held;
+    x->islands[x->island_of[r]].n_held += is_held ? 1 : -1;
+}
+
+static bool slows_kernels(const OrrExec *x, uint32_t purpose)
+{
+    return x->bound->rate[0][purpose] < ORR_RATE_ONE || x->bound->rate[1][purpose] < ORR_RATE_ONE;
+}
+
+/* An external communication will be launched: the island must not go beyond that unawares. */
+void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t purpose)
+{
+    OrrIsland *island = &x->islands[x->island_of[r]];
+    if (!slows_kernels(x, purpose))
+        return;
+    island->unstable_ns = MIN(island->unstable_ns, start_ns);
+    island->n_pending++;
+}
+
+/* It has been launched (+1) or has ended (-1). While some are pending the bound stays, perhaps too
+ * early: that costs speed only. */
+void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change)
+{
+    OrrIsland *island = &x->islands[x->island_of[r]];
+    if (!slows_kernels(x, purpose))
+        return;
+    island->n_unstable += change;
+    if (change > 0 && --island->n_pending == 0)
+        island->unstable_ns = INT64_MAX;
+}
+
+/* Drops what no external stream of the rank can ask for any more: their waits only move on. */
+static void prune(OrrExec *x, uint32_t r, uint32_t s, OrrHistory *h)
+{
+    uint32_t least = UINT32_MAX;
+    for (uint32_t q = 0; q < ORR_N_STREAMS; q++) {
+        const OrrLane *l = &x->ranks[r].lane[q];
+        if (x->is_external[q] && (x->compiled->waiters[s] & 1u << q) && l->state != ORR_LANE_DONE)
+            least = MIN(least, l->seen[s == ORR_STREAM_COMPUTE ? 0 : 1]);
+    }
+    while (h->n > 0 && h->entry[h->first].index < least) {
+        h->first = (h->first + 1) & (h->capacity - 1);
+        h->n--;
+    }
+}
+
+static void grow(OrrHistory *h)
+{
+    OrrHistory old = *h;
+    h->capacity = old.capacity ? 2 * old.capacity : 8;
+    h->entry = g_malloc(h->capacity * sizeof *h->entry);
+    for (uint32_t i = 0; i < old.n; i++)
+        h->entry[i] = old.entry[(old.first + i) & (old.capacity - 1)];
+    h->first = 0;
+    g_free(old.entry);
+}
+
+/* The item of the stream that ends now may be asked for later. */
+void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s)
+{
+    OrrHistory *h = &x->history[(gsize)r * ORR_N_STREAMS + s];
+    if (h->n == h->capacity && h->n > 0)
+        prune(x, r, s, h);
+    if (h->n == h->capacity)
+        grow(h);
+    uint32_t at = (h->first + h->n++) & (h->capacity - 1);
+    h->entry[at].end_ns = x->now_ns;
+    h->entry[at].index = x->ranks[r].lane[s].completed;
+}
+
+/* When item @index of the stream ended; false if nobody could need it any more. */
+bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index, int64_t *end_ns)
+{
+    const OrrHistory *h = &x->history[(gsize)r * ORR_N_STREAMS + s];
+    uint32_t low = 0, high = h->n;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (h->entry[(h->first + middle) & (h->capacity - 1)].index < index)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == h->n || h->entry[(h->first + low) & (h->capacity - 1)].index != index)
+        return false;
+    *end_ns = h->entry[(h->first + low) & (h->capacity - 1)].end_ns;
+    return true;
+}
