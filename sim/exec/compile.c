@@ -240,7 +240,7 @@ static void compile_cross(Compiler *k, const OrrCall *call, const OrrCall *calls
                           .item = k->item_of[op],
                           .steps_back = wait->steps_back,
                           .src_count =
-                              role->base[src_stream][wait->src_call] + k->item_of[src_op] + 1};
+                              role->rows[wait->src_call].base[src_stream] + k->item_of[src_op] + 1};
         g_array_append_val(cross, x);
         note_waiter(k, calls[wait->src_call].segment, src_op, x.stream);
     }
@@ -252,26 +252,23 @@ static void compile_role(Compiler *k, uint32_t r)
     OrrCompiledRole *role = &k->c->roles[r];
     uint32_t n = role->n_calls = p->roles[r].n_calls;
     role->calls = p->calls + p->roles[r].first_call;
-    role->host_at = g_new0(int64_t, n + 1);
-    role->syncs_before = g_new0(uint32_t, n + 1);
-    role->first_cross = g_new0(uint32_t, n + 1);
-    for (int s = 0; s < ORR_N_STREAMS; s++)
-        role->base[s] = g_new0(uint32_t, n + 1);
+    role->rows = g_new0(OrrCallRow, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         const OrrCompiledSegment *cs = &k->c->segments[role->calls[i].segment];
-        role->host_at[i + 1] = role->host_at[i] + cs->host_ns;
-        role->syncs_before[i + 1] = role->syncs_before[i] + cs->n_syncs;
+        OrrCallRow *row = &role->rows[i], *next = row + 1;
+        next->host_ns = row->host_ns + cs->host_ns;
+        next->syncs_before = row->syncs_before + cs->n_syncs;
         for (int s = 0; s < ORR_N_STREAMS; s++)
-            role->base[s][i + 1] = role->base[s][i] + cs->n_items[s];
+            next->base[s] = row->base[s] + cs->n_items[s];
         role->n_ops += p->segments[role->calls[i].segment].n_ops;
         role->n_blocks += cs->n_items[ORR_STREAM_COMPUTE];
     }
     GArray *cross = g_array_new(FALSE, FALSE, sizeof(OrrCrossWait));
     for (uint32_t i = 0; i < n; i++) {
-        role->first_cross[i] = cross->len;
+        role->rows[i].first_cross = cross->len;
         compile_cross(k, &role->calls[i], role->calls, role, cross);
     }
-    role->first_cross[n] = cross->len;
+    role->rows[n].first_cross = cross->len;
     role->cross = (OrrCrossWait *)g_array_free(cross, FALSE);
 }
 
@@ -313,12 +310,8 @@ void orr_compiled_free(OrrCompiled *c)
     if (!c)
         return;
     for (uint32_t r = 0; r < c->bound->program->n_roles; r++) {
-        g_free(c->roles[r].host_at);
-        g_free(c->roles[r].syncs_before);
-        g_free(c->roles[r].first_cross);
+        g_free(c->roles[r].rows);
         g_free(c->roles[r].cross);
-        for (int s = 0; s < ORR_N_STREAMS; s++)
-            g_free(c->roles[r].base[s]);
     }
     g_free(c->roles);
     g_free(c->segments);

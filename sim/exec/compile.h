@@ -46,13 +46,19 @@ typedef struct {
     uint32_t item, src_count, steps_back;
 } OrrCrossWait;
 
+/* Where a call stands in its role: what streams and host have behind them when it begins. A row is
+ * what the start of an item needs, so it lies together. Row n_calls holds the totals of a step. */
+typedef struct {
+    int64_t host_ns;              /* host time before the call */
+    uint32_t base[ORR_N_STREAMS]; /* items of each stream before the call */
+    uint32_t syncs_before;
+    uint32_t first_cross; /* in OrrCompiledRole.cross; the next row's is the end */
+} OrrCallRow;
+
 typedef struct {
     uint32_t n_calls;
     const OrrCall *calls;
-    int64_t *host_at;              /* [n_calls + 1] host time at the start of a call */
-    uint32_t *base[ORR_N_STREAMS]; /* [n_calls + 1] items of the stream before the call */
-    uint32_t *syncs_before;        /* [n_calls + 1] */
-    uint32_t *first_cross;         /* [n_calls + 1] in cross */
+    OrrCallRow *rows; /* [n_calls + 1] */
     OrrCrossWait *cross;
     uint64_t n_ops, n_blocks; /* of a step, for --stats */
 } OrrCompiledRole;

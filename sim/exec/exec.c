@@ -24,7 +24,7 @@ static void log_new(OrrExec *x)
     for (uint32_t r = 0; r < b->program->n_roles; r++)
         for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
             x->lane_items[r * ORR_N_STREAMS + s] =
-                x->compiled->roles[r].base[s][x->compiled->roles[r].n_calls];
+                x->compiled->roles[r].rows[x->compiled->roles[r].n_calls].base[s];
     if (!x->options->has_path)
         return;
     uint64_t n = 0;
@@ -88,18 +88,9 @@ static void exec_clear(OrrExec *x)
 /* Heads of all lanes at the first item of the first call that has one. */
 static void start_all(OrrExec *x)
 {
-    for (uint32_t r = 0; r < x->bound->n_ranks; r++) {
-        const OrrCompiledRole *role = &x->compiled->roles[x->bound->role[r]];
-        for (uint32_t s = 0; s < ORR_N_STREAMS; s++) {
-            OrrLane *l = &x->ranks[r].lane[s];
-            if (role->base[s][role->n_calls] == 0) {
-                l->state = ORR_LANE_DONE;
-                continue;
-            }
-            while (role->base[s][l->call + 1] == 0)
-                l->call++;
-        }
-    }
+    for (uint32_t r = 0; r < x->bound->n_ranks; r++)
+        for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+            orr_exec__settle_head(x, r, s);
     for (uint32_t r = 0; r < x->bound->n_ranks; r++)
         for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
             orr_exec__try_start(x, r, s);

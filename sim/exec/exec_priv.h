@@ -29,6 +29,7 @@ typedef struct {
 
 /* One stream of one rank. */
 typedef struct {
+    const OrrItem *head; /* of the compiled program; valid unless the lane is done */
     uint32_t call, item; /* head */
     uint32_t step;
     uint32_t completed; /* items ended since the beginning */
@@ -62,6 +63,7 @@ typedef struct {
 } OrrProgress;
 
 typedef struct {
+    uint16_t waiting_for[ORR_N_STREAMS]; /* streams whose head waits for this one, a bit each */
     OrrLane lane[ORR_N_STREAMS];
     OrrProgress progress;
     int64_t host_base_ns; /* issue time = base + host time of the program so far */
@@ -137,6 +139,7 @@ typedef struct {
     uint32_t *island_of; /* [n_ranks] */
     uint32_t n_islands;
     uint8_t is_external[ORR_N_STREAMS]; /* streams whose meetings leave the island */
+    uint16_t external_mask;             /* the same, a bit each */
     uint8_t is_local_group[ORR_N_GROUPS];
     OrrHistory *history; /* [n_ranks * ORR_N_STREAMS], of local streams */
     int64_t global_ns;   /* of the global queue; now_ns is that of the event in hand */
@@ -165,7 +168,11 @@ typedef struct {
 void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s);
-const OrrItem *orr_exec__head(const OrrExec *x, uint32_t r, uint32_t s);
+void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s);
+static inline const OrrItem *orr_exec__head(const OrrExec *x, uint32_t r, uint32_t s)
+{
+    return x->ranks[r].lane[s].head;
+}
 int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s);
 /* island.c */
 void orr_exec__islands_new(OrrExec *x);

@@ -48,6 +48,8 @@ void orr_exec__islands_new(OrrExec *x)
     for (uint32_t i = 0; i < p->n_ops; i++)
         if (p->ops[i].kind == ORR_OP_COLL && !x->is_local_group[p->colls[p->ops[i].what].group])
             x->is_external[p->ops[i].stream] = 1;
+    for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+        x->external_mask |= x->is_external[s] ? 1u << s : 0;
     bool is_grouped = x->is_local_group[ORR_GROUP_TP];
     const OrrBoundGroup *tp = &b->groups[ORR_GROUP_TP];
     x->n_islands = is_grouped ? tp->n_groups : b->n_ranks;

@@ -6,11 +6,9 @@ static const OrrCompiledRole *role_of(const OrrExec *x, uint32_t r)
     return &x->compiled->roles[x->bound->role[r]];
 }
 
-const OrrItem *orr_exec__head(const OrrExec *x, uint32_t r, uint32_t s)
+static const OrrCallRow *row_of(const OrrExec *x, uint32_t r, uint32_t s)
 {
-    const OrrLane *l = &x->ranks[r].lane[s];
-    const OrrCompiledSegment *seg = &x->compiled->segments[role_of(x, r)->calls[l->call].segment];
-    return &x->compiled->items[seg->first_item[s] + l->item];
+    return &role_of(x, r)->rows[x->ranks[r].lane[s].call];
 }
 
 /* Host time of the program at the start of the head's call, host base included. */
@@ -18,20 +16,22 @@ int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s)
 {
     const OrrCompiledRole *role = role_of(x, r);
     const OrrLane *l = &x->ranks[r].lane[s];
-    return x->ranks[r].host_base_ns + l->step * role->host_at[role->n_calls] +
-           role->host_at[l->call];
+    return x->ranks[r].host_base_ns + l->step * role->rows[role->n_calls].host_ns +
+           role->rows[l->call].host_ns;
 }
 
-/* Moves the head to the next item; the lane is done after the last step. */
-static void settle_head(OrrExec *x, uint32_t r, uint32_t s)
+/* Moves the head to the item itself or, beyond the end of its call, to the next there is; the lane
+ * is done after the last step. */
+void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s)
 {
     const OrrCompiledRole *role = role_of(x, r);
     OrrLane *l = &x->ranks[r].lane[s];
-    if (role->base[s][role->n_calls] == 0) {
+    if (role->rows[role->n_calls].base[s] == 0) {
         l->state = ORR_LANE_DONE;
         return;
     }
-    while (l->item >= x->compiled->segments[role->calls[l->call].segment].n_items[s]) {
+    const OrrCompiledSegment *seg = &x->compiled->segments[role->calls[l->call].segment];
+    while (l->item >= seg->n_items[s]) {
         l->item = 0;
         if (++l->call == role->n_calls) {
             l->call = 0;
@@ -40,7 +40,9 @@ static void settle_head(OrrExec *x, uint32_t r, uint32_t s)
                 return;
             }
         }
+        seg = &x->compiled->segments[role->calls[l->call].segment];
     }
+    l->head = &x->compiled->items[seg->first_item[s] + l->item];
 }
 
 /* What the head of a stream waits for: the streams that have not got there yet, and the latest of
@@ -79,26 +81,33 @@ static OrrWaiting waiting(const OrrExec *x, uint32_t r, uint32_t s, const OrrIte
     const OrrCompiledRole *role = role_of(x, r);
     const OrrRank *rank = &x->ranks[r];
     const OrrLane *l = &rank->lane[s];
-    uint32_t n = role->n_calls;
+    const OrrCallRow *row = row_of(x, r, s), *all = &role->rows[role->n_calls];
     OrrWaiting w = {.ready_ns = s == ORR_STREAM_HOST ? INT64_MIN : l->free_ns};
-    if (s != ORR_STREAM_HOST && role->syncs_before[n] > 0) {
-        uint32_t syncs =
-            l->step * role->syncs_before[n] + role->syncs_before[l->call] + item->n_syncs_before;
-        if (rank->lane[ORR_STREAM_HOST].completed < syncs)
-            w.missing |= 1u << ORR_STREAM_HOST;
-    }
+    if (s != ORR_STREAM_HOST &&
+        rank->lane[ORR_STREAM_HOST].completed <
+            l->step * all->syncs_before + row->syncs_before + item->n_syncs_before)
+        w.missing |= 1u << ORR_STREAM_HOST;
     for (uint32_t i = 0; i < item->n_waits; i++) {
         const OrrItemWait *wait = &x->compiled->waits[item->first_wait + i];
-        const uint32_t *base = role->base[wait->stream];
-        consider(x, r, s, wait->stream, l->step * base[n] + base[l->call] + wait->count, &w);
+        uint32_t q = wait->stream;
+        consider(x, r, s, q, l->step * all->base[q] + row->base[q] + wait->count, &w);
     }
-    for (uint32_t i = role->first_cross[l->call]; i < role->first_cross[l->call + 1]; i++) {
+    for (uint32_t i = row->first_cross; i < row[1].first_cross; i++) {
         const OrrCrossWait *c = &role->cross[i];
         if (c->stream == s && c->item == l->item && c->steps_back <= l->step)
             consider(x, r, s, c->src_stream,
-                     (l->step - c->steps_back) * role->base[c->src_stream][n] + c->src_count, &w);
+                     (l->step - c->steps_back) * all->base[c->src_stream] + c->src_count, &w);
     }
     return w;
+}
+
+/* Notes which streams the head waits for, so that their ends wake it. */
+static void set_blocked(OrrRank *rank, uint32_t s, uint16_t missing)
+{
+    uint16_t changed = rank->lane[s].blocked_on ^ missing;
+    rank->lane[s].blocked_on = missing;
+    for (; changed; changed &= changed - 1)
+        rank->waiting_for[__builtin_ctz(changed)] ^= 1u << s;
 }
 
 /* What the head waited for last, now that it may start; what made it wait, if communication. */
@@ -124,11 +133,8 @@ static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaitin
 
 static void wake(OrrExec *x, uint32_t r, uint32_t s)
 {
-    OrrRank *rank = &x->ranks[r];
-    for (uint32_t q = 0; q < ORR_N_STREAMS; q++)
-        if (q != s && rank->lane[q].state == ORR_LANE_BLOCKED &&
-            (rank->lane[q].blocked_on & 1u << s))
-            orr_exec__try_start(x, r, q);
+    for (uint32_t left = x->ranks[r].waiting_for[s]; left; left &= left - 1)
+        orr_exec__try_start(x, r, __builtin_ctz(left));
 }
 
 /* The host returns from a synchronisation, or will when it gets there. */
@@ -146,16 +152,7 @@ static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item, int64_t ready
     l->completed++;
     l->free_ns = MAX(ready_ns, reach);
     l->item++;
-    settle_head(x, r, ORR_STREAM_HOST);
-}
-
-static uint16_t external_mask(const OrrExec *x, uint16_t mask)
-{
-    uint16_t out = 0;
-    for (uint32_t q = 0; q < ORR_N_STREAMS; q++)
-        if (x->is_external[q])
-            out |= mask & (1u << q);
-    return out;
+    orr_exec__settle_head(x, r, ORR_STREAM_HOST);
 }
 
 static void try_sync(OrrExec *x, uint32_t r)
@@ -164,8 +161,8 @@ static void try_sync(OrrExec *x, uint32_t r)
     while (l->state == ORR_LANE_BLOCKED) {
         const OrrItem *item = orr_exec__head(x, r, ORR_STREAM_HOST);
         OrrWaiting w = waiting(x, r, ORR_STREAM_HOST, item);
-        l->blocked_on = w.missing;
-        orr_exec__hold(x, r, ORR_STREAM_HOST, external_mask(x, w.missing) != 0);
+        set_blocked(&x->ranks[r], ORR_STREAM_HOST, w.missing);
+        orr_exec__hold(x, r, ORR_STREAM_HOST, (w.missing & x->external_mask) != 0);
         if (w.missing)
             return;
         note_predecessor(x, r, ORR_STREAM_HOST, &w);
@@ -200,9 +197,9 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s)
     }
     const OrrItem *item = orr_exec__head(x, r, s);
     OrrWaiting w = waiting(x, r, s, item);
-    l->blocked_on = w.missing;
+    set_blocked(rank, s, w.missing);
     if (!x->is_external[s])
-        orr_exec__hold(x, r, s, external_mask(x, w.missing) != 0);
+        orr_exec__hold(x, r, s, (w.missing & x->external_mask) != 0);
     if (w.missing)
         return;
     note_predecessor(x, r, s, &w);
@@ -301,14 +298,14 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s)
                           item->type,  l->is_issue_bound, 1};
     l->ended_blocker = l->blocker;
     l->ended_blocker_end_ns = l->blocker_end_ns;
-    if (!x->is_external[s] && external_mask(x, item->waiters))
+    if (!x->is_external[s] && (item->waiters & x->external_mask))
         orr_exec__remember(x, r, s);
     l->free_ns = x->now_ns;
     l->completed++;
     l->state = ORR_LANE_BLOCKED;
     uint32_t step = l->step;
     l->item++;
-    settle_head(x, r, s);
+    orr_exec__settle_head(x, r, s);
     if (item->is_step_end)
         orr_exec__step_end(x, r, step);
     orr_exec__try_start(x, r, s);
