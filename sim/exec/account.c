@@ -4,15 +4,13 @@
 
 #include <math.h>
 
-static int64_t overlap(int64_t a0, int64_t a1, int64_t b0, int64_t b1)
-{
+static int64_t overlap(int64_t a0, int64_t a1, int64_t b0, int64_t b1) {
     int64_t begin = MAX(a0, b0), end = MIN(a1, b1);
     return MAX(end - begin, 0);
 }
 
 /* A wait for members of other stages is the pipeline's. */
-static OrrOwner wait_owner(const OrrExec *x, const OrrEnded *e)
-{
+static OrrOwner wait_owner(const OrrExec *x, const OrrEnded *e) {
     if (e->type == ORR_ITEM_P2P)
         return ORR_OWN_BUBBLE;
     const OrrColl *c = &x->bound->program->colls[e->what];
@@ -25,8 +23,7 @@ static OrrOwner wait_owner(const OrrExec *x, const OrrEnded *e)
 /* Charges what of [from, to] lies within the wait and the transfer of @e, which ended at @end_ns.
  * Returns what is left: the time before its launch. */
 static int64_t charge_span(OrrExec *x, uint32_t r, const OrrEnded *e, int64_t end_ns, int64_t from,
-                           int64_t to)
-{
+                           int64_t to) {
     OrrRank *rank = &x->ranks[r];
     OrrItem item = {.type = e->type, .what = e->what};
     bool takes_sms;
@@ -45,8 +42,7 @@ static int64_t charge_span(OrrExec *x, uint32_t r, const OrrEnded *e, int64_t en
 /* Charges [free, ready] to the communication that ended then on stream @q; the time before its
  * launch to the communication that it had waited for itself (a receive before a gather, say), then
  * to the host if that was late, else to whatever kept its stream busy: its own kind. */
-static void charge_comm(OrrExec *x, uint32_t r, uint32_t q, int64_t free_ns, int64_t ready_ns)
-{
+static void charge_comm(OrrExec *x, uint32_t r, uint32_t q, int64_t free_ns, int64_t ready_ns) {
     OrrRank *rank = &x->ranks[r];
     const OrrLane *l = &rank->lane[q];
     const OrrEnded *e = &l->ended;
@@ -61,29 +57,24 @@ static void charge_comm(OrrExec *x, uint32_t r, uint32_t q, int64_t free_ns, int
         before;
 }
 
-/* The compute stream was idle from its last end to @start_ns; the head that starts then knows (in
- * its predecessor) what it waited for until @ready_ns. */
-void orr_exec__idle(OrrExec *x, uint32_t r, int64_t ready_ns, int64_t start_ns)
-{
+/* The compute stream was idle from its last end to @start_ns; until @ready_ns it waited for stream
+ * @cause, then for the host. */
+void orr_exec__idle(OrrExec *x, uint32_t r, uint32_t cause, int64_t ready_ns, int64_t start_ns) {
     OrrRank *rank = &x->ranks[r];
-    const OrrLane *l = &rank->lane[ORR_STREAM_COMPUTE];
-    if (start_ns == l->free_ns)
+    int64_t free_ns = rank->lane[ORR_STREAM_COMPUTE].free_ns;
+    if (start_ns == free_ns)
         return;
-    if (ready_ns > l->free_ns) {
-        uint32_t q = l->pred == ORR_PRED_HOST_SYNC || !l->blocker.is_set ? l->pred_stream
-                                                                         : l->blocker_stream;
-        bool is_comm = q != ORR_STREAM_COMPUTE && q != ORR_STREAM_HOST &&
-                       rank->lane[q].ended.is_set && rank->lane[q].ended.type != ORR_ITEM_BLOCK;
-        if (is_comm)
-            charge_comm(x, r, q, l->free_ns, ready_ns);
+    if (ready_ns > free_ns) {
+        const OrrEnded *e = &rank->lane[cause].ended;
+        if (cause != ORR_STREAM_HOST && e->is_set && e->type != ORR_ITEM_BLOCK)
+            charge_comm(x, r, cause, free_ns, ready_ns);
         else
-            rank->owner_ns[ORR_OWN_HOST] += ready_ns - l->free_ns;
+            rank->owner_ns[ORR_OWN_HOST] += ready_ns - free_ns;
     }
-    rank->owner_ns[ORR_OWN_HOST] += start_ns - MAX(ready_ns, l->free_ns);
+    rank->owner_ns[ORR_OWN_HOST] += start_ns - MAX(ready_ns, free_ns);
 }
 
-void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
-{
+void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     const OrrLane *l = &x->ranks[r].lane[s];
     uint32_t n = x->bound->program->n_colls + x->bound->program->n_p2ps;
     OrrCommSum *sum =
@@ -94,8 +85,7 @@ void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
     sum->wait_ns += (double)(l->arrived_ns - l->start_ns) * weight;
 }
 
-static bool is_steady(const OrrExec *x, uint32_t k, int64_t *length)
-{
+static bool is_steady(const OrrExec *x, uint32_t k, int64_t *length) {
     uint32_t n = x->bound->n_ranks;
     const int64_t *end = x->end_ns + (gsize)k * n;
     int64_t last = INT64_MIN, before = 0, before2 = 0;
@@ -122,8 +112,7 @@ static bool is_steady(const OrrExec *x, uint32_t k, int64_t *length)
 }
 
 /* Rank @r has ended step @step: its account of the step is complete. */
-void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t step)
-{
+void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t step) {
     uint32_t n = x->bound->n_ranks;
     OrrRank *rank = &x->ranks[r];
     int64_t *window = x->window_ns + ((gsize)(step % ORR_WINDOWS) * n + r) * ORR_N_OWNERS;
@@ -141,8 +130,7 @@ void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t step)
         memset(x->sums + (gsize)((step + 2) % ORR_WINDOWS) * m, 0, m * sizeof *x->sums);
 }
 
-static void comm_means(const OrrExec *x, const OrrCommSum *sums, uint32_t n, OrrExecComm *out)
-{
+static void comm_means(const OrrExec *x, const OrrCommSum *sums, uint32_t n, OrrExecComm *out) {
     double ranks = x->bound->n_real_ranks;
     for (uint32_t i = 0; i < n; i++) {
         out[i].count = sums[i].count / ranks;
@@ -153,8 +141,7 @@ static void comm_means(const OrrExec *x, const OrrCommSum *sums, uint32_t n, Orr
 }
 
 /* Means over real ranks; the integer remainder goes to the largest owner. */
-static void mean_account(const OrrExec *x, const int64_t *windows, OrrExecResult *result)
-{
+static void mean_account(const OrrExec *x, const int64_t *windows, OrrExecResult *result) {
     int64_t rest = result->step_time_ns;
     uint32_t largest = 0;
     for (uint32_t o = 0; o < ORR_N_OWNERS; o++) {
@@ -169,8 +156,7 @@ static void mean_account(const OrrExec *x, const int64_t *windows, OrrExecResult
     result->account_ns[largest] += rest;
 }
 
-void orr_exec__result(OrrExec *x, OrrExecResult *result)
-{
+void orr_exec__result(OrrExec *x, OrrExecResult *result) {
     uint32_t n = x->bound->n_ranks, k = x->ended_step;
     const OrrProgram *p = x->bound->program;
     int64_t length, first;

@@ -3,18 +3,16 @@
  * use the same integers and give the same nanoseconds. */
 #include "sim/exec/exec_priv.h"
 
-static uint32_t speed_of(const OrrExec *x, uint32_t r)
-{
+static uint32_t speed_of(const OrrExec *x, uint32_t r) {
     return x->bound->speed ? x->bound->speed[r] : ORR_RATE_ONE;
 }
 
-static const int64_t *kernel_ns(const OrrExec *x, uint32_t r)
-{
+static const int64_t *kernel_ns(const OrrExec *x, uint32_t r) {
     return x->bound->kernel_ns + (gsize)x->bound->hw[r] * x->bound->program->n_kernels;
 }
 
-static void show_kernel(OrrExec *x, uint32_t r, const OrrBlockKernel *k, int64_t begun, int64_t end)
-{
+static void show_kernel(OrrExec *x, uint32_t r, const OrrBlockKernel *k, int64_t begun,
+                        int64_t end) {
     const OrrLane *l = &x->ranks[r].lane[ORR_STREAM_COMPUTE];
     const OrrCompiledRole *role = &x->compiled->roles[x->bound->role[r]];
     const OrrCall *call = &role->calls[l->call];
@@ -37,8 +35,7 @@ static void show_kernel(OrrExec *x, uint32_t r, const OrrBlockKernel *k, int64_t
 
 /* Advances @p to @limit_ns at the rank's present rates. Returns the end of the block if it ends by
  * then, else INT64_MAX. @is_real: spans are shown. */
-static int64_t walk(OrrExec *x, uint32_t r, OrrProgress *p, int64_t limit_ns, bool is_real)
-{
+static int64_t walk(OrrExec *x, uint32_t r, OrrProgress *p, int64_t limit_ns, bool is_real) {
     const OrrRank *rank = &x->ranks[r];
     const OrrBlock *block = &x->compiled->blocks[p->block];
     const OrrBlockKernel *kernels = x->compiled->kernels + block->first_kernel;
@@ -66,15 +63,13 @@ static int64_t walk(OrrExec *x, uint32_t r, OrrProgress *p, int64_t limit_ns, bo
     }
 }
 
-static void schedule_end(OrrExec *x, uint32_t r, uint32_t s, int64_t end_ns)
-{
+static void schedule_end(OrrExec *x, uint32_t r, uint32_t s, int64_t end_ns) {
     OrrLane *l = &x->ranks[r].lane[s];
     l->generation = (l->generation + 1) & ORR_GENERATION_MASK;
     orr_exec__push_local(x, r, end_ns, ORR_EV_BLOCK_END, l->generation, r * ORR_N_STREAMS + s);
 }
 
-void orr_exec__block_start(OrrExec *x, uint32_t r, const OrrItem *item, int64_t start_ns)
-{
+void orr_exec__block_start(OrrExec *x, uint32_t r, const OrrItem *item, int64_t start_ns) {
     OrrRank *rank = &x->ranks[r];
     const OrrBlockTime *t =
         &x->compiled->times[(gsize)x->bound->hw[r] * x->compiled->n_blocks + item->what];
@@ -100,8 +95,7 @@ void orr_exec__block_start(OrrExec *x, uint32_t r, const OrrItem *item, int64_t 
     schedule_end(x, r, ORR_STREAM_COMPUTE, walk(x, r, &ahead, INT64_MAX - 1, false));
 }
 
-void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
-{
+void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     if (s != ORR_STREAM_COMPUTE)
         return;
     OrrRank *rank = &x->ranks[r];
@@ -126,8 +120,7 @@ void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item
 }
 
 /* A communication kernel becomes resident (or leaves): kernels of the rank change their rate. */
-void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t purpose, int change)
-{
+void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t purpose, int change) {
     OrrRank *rank = &x->ranks[r];
     rank->resident[purpose] += change;
     uint32_t rate[2] = {ORR_RATE_ONE, ORR_RATE_ONE};

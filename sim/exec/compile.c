@@ -16,14 +16,12 @@ typedef struct {
     uint32_t *item_of;               /* [n_ops] item within its segment's stream */
 } Compiler;
 
-static bool is_memory_bound(const OrrKernel *k)
-{
+static bool is_memory_bound(const OrrKernel *k) {
     return !(k->kind == ORR_K_GEMM || k->kind == ORR_K_GROUPED_GEMM || k->kind == ORR_K_ATTENTION ||
              k->kind == ORR_K_BATCHED_GEMM);
 }
 
-static void mark_cuts(Compiler *k)
-{
+static void mark_cuts(Compiler *k) {
     const OrrProgram *p = k->p;
     for (uint32_t s = 0; s < p->n_segments; s++) {
         const OrrSegment *seg = &p->segments[s];
@@ -58,8 +56,7 @@ typedef struct {
     int open_block; /* index of item that may still grow, or -1 */
 } StreamState;
 
-static void add_waits(Compiler *k, OrrItem *item, const OrrOp *op, const OrrSegment *seg)
-{
+static void add_waits(Compiler *k, OrrItem *item, const OrrOp *op, const OrrSegment *seg) {
     item->first_wait = k->waits->len;
     for (uint32_t w = 0; w < op->n_waits; w++) {
         uint32_t src = seg->first_op + op->wait[w];
@@ -72,8 +69,7 @@ static void add_waits(Compiler *k, OrrItem *item, const OrrOp *op, const OrrSegm
     item->n_waits = k->waits->len - item->first_wait;
 }
 
-static uint32_t add_kernel(Compiler *k, uint32_t op_index, int64_t issue_ns)
-{
+static uint32_t add_kernel(Compiler *k, uint32_t op_index, int64_t issue_ns) {
     uint32_t what = k->p->ops[op_index].what;
     OrrBlockKernel bk = {op_index, what, is_memory_bound(&k->p->kernels[what]), issue_ns};
     g_array_append_val(k->kernels, bk);
@@ -82,8 +78,7 @@ static uint32_t add_kernel(Compiler *k, uint32_t op_index, int64_t issue_ns)
 
 /* Items of one stream of a segment; host times are those of the whole segment. */
 static void compile_stream(Compiler *k, uint32_t s, uint32_t stream, const int64_t *issue,
-                           const uint32_t *syncs)
-{
+                           const uint32_t *syncs) {
     const OrrSegment *seg = &k->p->segments[s];
     OrrCompiledSegment *cs = &k->c->segments[s];
     bool is_open = false;
@@ -124,8 +119,7 @@ static void compile_stream(Compiler *k, uint32_t s, uint32_t stream, const int64
     cs->n_items[stream] = k->items->len - cs->first_item[stream];
 }
 
-static int64_t host_cost(const OrrBound *b, const OrrOp *op)
-{
+static int64_t host_cost(const OrrBound *b, const OrrOp *op) {
     switch ((OrrOpKind)op->kind) {
     case ORR_OP_KERNEL:
         return (int64_t)b->host_launch_ns * b->program->kernels[op->what].launches;
@@ -140,16 +134,14 @@ static int64_t host_cost(const OrrBound *b, const OrrOp *op)
     return 0;
 }
 
-static void note_waiter(Compiler *k, uint32_t segment, uint32_t src_op, uint8_t stream)
-{
+static void note_waiter(Compiler *k, uint32_t segment, uint32_t src_op, uint8_t stream) {
     uint8_t src_stream = k->p->ops[src_op].stream;
     uint32_t item = k->c->segments[segment].first_item[src_stream] + k->item_of[src_op];
     g_array_index(k->items, OrrItem, item).waiters |= 1u << stream;
     k->c->waiters[src_stream] |= 1u << stream;
 }
 
-static void note_waiters(Compiler *k, uint32_t s)
-{
+static void note_waiters(Compiler *k, uint32_t s) {
     const OrrSegment *seg = &k->p->segments[s];
     for (uint32_t i = 0; i < seg->n_ops; i++) {
         const OrrOp *op = &k->p->ops[seg->first_op + i];
@@ -158,8 +150,7 @@ static void note_waiters(Compiler *k, uint32_t s)
     }
 }
 
-static void compile_segments(Compiler *k)
-{
+static void compile_segments(Compiler *k) {
     g_autoptr(GArray) issue = g_array_new(FALSE, FALSE, sizeof(int64_t));
     g_autoptr(GArray) syncs = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     for (uint32_t s = 0; s < k->p->n_segments; s++) {
@@ -195,8 +186,7 @@ static void compile_segments(Compiler *k)
     }
 }
 
-static void compile_block_times(Compiler *k)
-{
+static void compile_block_times(Compiler *k) {
     const OrrBound *b = k->c->bound;
     k->c->times = g_new0(OrrBlockTime, (gsize)b->n_hw * k->blocks->len + 1);
     for (uint32_t hw = 0; hw < b->n_hw; hw++) {
@@ -224,8 +214,7 @@ static void compile_block_times(Compiler *k)
 }
 
 static void compile_cross(Compiler *k, const OrrCall *call, const OrrCall *calls,
-                          const OrrCompiledRole *role, GArray *cross)
-{
+                          const OrrCompiledRole *role, GArray *cross) {
     const OrrProgram *p = k->p;
     const OrrSegment *seg = &p->segments[call->segment];
     for (uint32_t w = 0; w < call->n_waits; w++) {
@@ -246,8 +235,7 @@ static void compile_cross(Compiler *k, const OrrCall *call, const OrrCall *calls
     }
 }
 
-static void compile_role(Compiler *k, uint32_t r)
-{
+static void compile_role(Compiler *k, uint32_t r) {
     const OrrProgram *p = k->p;
     OrrCompiledRole *role = &k->c->roles[r];
     uint32_t n = role->n_calls = p->roles[r].n_calls;
@@ -272,8 +260,7 @@ static void compile_role(Compiler *k, uint32_t r)
     role->cross = (OrrCrossWait *)g_array_free(cross, FALSE);
 }
 
-OrrCompiled *orr_compile(const OrrBound *bound)
-{
+OrrCompiled *orr_compile(const OrrBound *bound) {
     const OrrProgram *p = bound->program;
     OrrCompiled *c = g_new0(OrrCompiled, 1);
     Compiler k = {.c = c, .p = p};
@@ -305,8 +292,7 @@ OrrCompiled *orr_compile(const OrrBound *bound)
     return c;
 }
 
-void orr_compiled_free(OrrCompiled *c)
-{
+void orr_compiled_free(OrrCompiled *c) {
     if (!c)
         return;
     for (uint32_t r = 0; r < c->bound->program->n_roles; r++) {

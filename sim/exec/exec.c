@@ -5,8 +5,7 @@
 
 #define DEFAULT_STEPS 8
 
-void orr_exec__show(const OrrExec *x, const OrrSpan *span)
-{
+void orr_exec__show(const OrrExec *x, const OrrSpan *span) {
     const OrrExecOptions *o = x->options;
     if (span->end_ns <= o->probe_begin_ns || span->start_ns >= o->probe_end_ns)
         return;
@@ -17,8 +16,7 @@ void orr_exec__show(const OrrExec *x, const OrrSpan *span)
     o->probe->span(o->probe->data, &cut);
 }
 
-static void log_new(OrrExec *x)
-{
+static void log_new(OrrExec *x) {
     const OrrBound *b = x->bound;
     x->lane_items = g_new0(uint32_t, b->program->n_roles * ORR_N_STREAMS);
     for (uint32_t r = 0; r < b->program->n_roles; r++)
@@ -37,8 +35,7 @@ static void log_new(OrrExec *x)
     x->log = g_new0(OrrLogged, n + 1);
 }
 
-static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *options)
-{
+static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *options) {
     x->bound = bound;
     x->options = options;
     x->max_steps = options->max_steps ? options->max_steps : DEFAULT_STEPS;
@@ -66,8 +63,7 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     log_new(x);
 }
 
-static void exec_clear(OrrExec *x)
-{
+static void exec_clear(OrrExec *x) {
     orr_exec__islands_clear(x);
     orr_compiled_free(x->compiled);
     orr_queue_clear(&x->queue);
@@ -86,8 +82,7 @@ static void exec_clear(OrrExec *x)
 }
 
 /* Heads of all lanes at the first item of the first call that has one. */
-static void start_all(OrrExec *x)
-{
+static void start_all(OrrExec *x) {
     for (uint32_t r = 0; r < x->bound->n_ranks; r++)
         for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
             orr_exec__settle_head(x, r, s);
@@ -96,8 +91,7 @@ static void start_all(OrrExec *x)
             orr_exec__try_start(x, r, s);
 }
 
-static void handle(OrrExec *x, const OrrEvent *e)
-{
+static void handle(OrrExec *x, const OrrEvent *e) {
     uint32_t r = e->id / ORR_N_STREAMS, s = e->id % ORR_N_STREAMS;
     switch (orr_event_class(e)) {
     case ORR_EV_BLOCK_END:
@@ -124,8 +118,7 @@ static void handle(OrrExec *x, const OrrEvent *e)
     }
 }
 
-static void settle(OrrExec *x)
-{
+static void settle(OrrExec *x) {
     if (!x->is_fluid_dirty)
         return;
     x->is_fluid_dirty = false;
@@ -137,8 +130,7 @@ static void settle(OrrExec *x)
     }
 }
 
-static void loop(OrrExec *x)
-{
+static void loop(OrrExec *x) {
     while (!x->is_over && !x->mismatch) {
         if (x->queue.n == 0) {
             settle(x);
@@ -156,8 +148,7 @@ static void loop(OrrExec *x)
 }
 
 /* Who waits for what, for the first few ranks. */
-static void stuck(const OrrExec *x, GError **error)
-{
+static void stuck(const OrrExec *x, GError **error) {
     g_autoptr(GString) text = g_string_new("execution stopped: ranks wait for each other for ever");
     uint32_t shown = 0;
     for (uint32_t r = 0; r < x->bound->n_ranks && shown < 8; r++) {
@@ -178,8 +169,7 @@ static void stuck(const OrrExec *x, GError **error)
     orr_fail_input(error, "%s", text->str);
 }
 
-static void count(const OrrExec *x, OrrExecResult *result)
-{
+static void count(const OrrExec *x, OrrExecResult *result) {
     for (uint32_t r = 0; r < x->bound->n_ranks; r++) {
         const OrrCompiledRole *role = &x->compiled->roles[x->bound->role[r]];
         result->n_operations += role->n_ops * result->n_steps;
@@ -193,8 +183,7 @@ static void count(const OrrExec *x, OrrExecResult *result)
     result->n_headroom = stats.headroom;
 }
 
-OrrExecResult *orr_exec_run(const OrrBound *bound, const OrrExecOptions *options, GError **error)
-{
+OrrExecResult *orr_exec_run(const OrrBound *bound, const OrrExecOptions *options, GError **error) {
     OrrExec *x = g_new0(OrrExec, 1);
     OrrExecResult *result = NULL;
     exec_init(x, bound, options);
@@ -214,8 +203,7 @@ OrrExecResult *orr_exec_run(const OrrBound *bound, const OrrExecOptions *options
     return result;
 }
 
-void orr_exec_result_free(OrrExecResult *result)
-{
+void orr_exec_result_free(OrrExecResult *result) {
     if (!result)
         return;
     g_free(result->rank_account_ns);

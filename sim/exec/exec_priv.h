@@ -49,7 +49,6 @@ typedef struct {
     OrrEnded blocker;       /* communication that the current item waited for, if it did */
     OrrEnded ended_blocker; /* the same of the last item that has ended */
     int64_t blocker_end_ns, ended_blocker_end_ns;
-    uint8_t blocker_stream;
 } OrrLane;
 
 /* Where the current block of the compute stream is: in kernel `kernel`, begun at `begun_ns`, with
@@ -70,7 +69,7 @@ typedef struct {
     int64_t sync_ns;      /* when the last host synchronisation returned */
     uint32_t rate[2];
     uint8_t sync_stream; /* what it waited for */
-    uint32_t sync_index;
+    uint32_t sync_index; /* the item of it; ORR_NONE before the first */
     uint8_t is_probed;
     uint16_t resident[ORR_N_COMM_KINDS];
     int64_t owner_ns[ORR_N_OWNERS];
@@ -169,8 +168,7 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s);
-static inline const OrrItem *orr_exec__head(const OrrExec *x, uint32_t r, uint32_t s)
-{
+static inline const OrrItem *orr_exec__head(const OrrExec *x, uint32_t r, uint32_t s) {
     return x->ranks[r].lane[s].head;
 }
 int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s);
@@ -199,12 +197,11 @@ uint32_t orr_exec__purpose(const OrrExec *x, const OrrItem *item, bool *takes_sm
 /* exec.c */
 void orr_exec__show(const OrrExec *x, const OrrSpan *span);
 /* account.c */
-void orr_exec__idle(OrrExec *x, uint32_t r, int64_t ready_ns, int64_t start_ns);
+void orr_exec__idle(OrrExec *x, uint32_t r, uint32_t cause, int64_t ready_ns, int64_t start_ns);
 void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
 void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t step);
 void orr_exec__result(OrrExec *x, OrrExecResult *result);
-static inline uint32_t orr_exec__sum_index(const OrrExec *x, uint8_t type, uint32_t what)
-{
+static inline uint32_t orr_exec__sum_index(const OrrExec *x, uint8_t type, uint32_t what) {
     return type == ORR_ITEM_COLL ? what : x->bound->program->n_colls + what;
 }
 /* path.c */

@@ -24,8 +24,7 @@ typedef struct {
     uint64_t *color, *next;
 } Fold;
 
-static uint64_t mix(uint64_t h)
-{
+static uint64_t mix(uint64_t h) {
     /* finaliser of splitmix64 (Steele, Lea and Flood 2014) */
     h += 0x9e3779b97f4a7c15u;
     h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -33,13 +32,11 @@ static uint64_t mix(uint64_t h)
     return h ^ (h >> 31);
 }
 
-static uint64_t join(uint64_t a, uint64_t b)
-{
+static uint64_t join(uint64_t a, uint64_t b) {
     return mix(a ^ mix(b));
 }
 
-static void ranges(Fold *f)
-{
+static void ranges(Fold *f) {
     uint32_t at = 0;
     f->ranks = (Range){at, f->b->n_ranks};
     at += f->ranks.n;
@@ -55,8 +52,7 @@ static void ranges(Fold *f)
     f->n_nodes = at;
 }
 
-static void first_colors(Fold *f)
-{
+static void first_colors(Fold *f) {
     const OrrBound *b = f->b;
     for (uint32_t r = 0; r < b->n_ranks; r++)
         f->color[f->ranks.first + r] =
@@ -75,8 +71,7 @@ static void first_colors(Fold *f)
 
 /* A place takes the multiset of its links, each link that of its places: sums of mixed colours do
  * not depend on order. */
-static void visit_loads(Fold *f, const OrrLoads *l, Range places)
-{
+static void visit_loads(Fold *f, const OrrLoads *l, Range places) {
     if (l->n_loads == 0)
         return;
     for (uint32_t p = 0; p < places.n; p++) {
@@ -92,8 +87,7 @@ static void visit_loads(Fold *f, const OrrLoads *l, Range places)
     }
 }
 
-static void visit_group(Fold *f, int k)
-{
+static void visit_group(Fold *f, int k) {
     const OrrBoundGroup *g = &f->b->groups[k];
     for (uint32_t i = 0; i < g->n_groups; i++) {
         uint64_t mine = f->color[f->groups[k].first + i], members = 0;
@@ -116,16 +110,14 @@ static void visit_group(Fold *f, int k)
     visit_loads(f, &g->pair_loads, f->pairs[k]);
 }
 
-static uint32_t count_colors(const Fold *f)
-{
+static uint32_t count_colors(const Fold *f) {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_int64_hash, g_int64_equal);
     for (uint32_t i = 0; i < f->n_nodes; i++)
         g_hash_table_add(seen, &f->color[i]);
     return g_hash_table_size(seen);
 }
 
-static void refine(Fold *f)
-{
+static void refine(Fold *f) {
     for (uint32_t n = 0, before = count_colors(f); n < 64; n++) {
         memset(f->next, 0, f->n_nodes * sizeof *f->next);
         for (int k = 0; k < ORR_N_GROUPS; k++)
@@ -146,8 +138,7 @@ typedef struct {
     uint32_t *index, *rep, *size;
 } Classes;
 
-static Classes classes_of(const Fold *f, Range range)
-{
+static Classes classes_of(const Fold *f, Range range) {
     Classes c = {0, g_new(uint32_t, range.n + 1), g_new(uint32_t, range.n + 1),
                  g_new0(uint32_t, range.n + 1)};
     g_autoptr(GHashTable) seen = g_hash_table_new(g_int64_hash, g_int64_equal);
@@ -164,15 +155,13 @@ static Classes classes_of(const Fold *f, Range range)
     return c;
 }
 
-static void classes_clear(Classes *c)
-{
+static void classes_clear(Classes *c) {
     g_free(c->index);
     g_free(c->rep);
     g_free(c->size);
 }
 
-static int compare_use(const void *a, const void *b)
-{
+static int compare_use(const void *a, const void *b) {
     const OrrUse *x = a, *y = b;
     if (x->constraint != y->constraint)
         return x->constraint < y->constraint ? -1 : 1;
@@ -182,8 +171,7 @@ static int compare_use(const void *a, const void *b)
 /* Load vectors of the representatives. A link of colour L meets (places of this colour) x (uses of
  * L per place) / (links of L) equal activities: that is the count of the folded use. */
 static void fold_loads(const OrrLoads *in, const Classes *places, const Classes *links,
-                       OrrLoads *out)
-{
+                       OrrLoads *out) {
     out->n_loads = in->n_loads;
     if (in->n_loads == 0)
         return;
@@ -214,8 +202,7 @@ static void fold_loads(const OrrLoads *in, const Classes *places, const Classes 
 }
 
 static void fold_members(const OrrBoundGroup *in, const Classes *ranks, const Classes *groups,
-                         OrrBoundGroup *out)
-{
+                         OrrBoundGroup *out) {
     GArray *members = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     g_autofree uint32_t *mark = g_new0(uint32_t, ranks->n + 1);
     out->n_groups = groups->n;
@@ -246,8 +233,7 @@ static void fold_members(const OrrBoundGroup *in, const Classes *ranks, const Cl
 
 /* The pairs of a group class are those of its representative, one of each group of the class. */
 static void fold_pairs(const Fold *f, int k, const Classes *ranks, const Classes *groups,
-                       const Classes *links, OrrBoundGroup *out)
-{
+                       const Classes *links, OrrBoundGroup *out) {
     const OrrBoundGroup *in = &f->b->groups[k];
     if (in->n_pairs == 0)
         return;
@@ -272,8 +258,7 @@ static void fold_pairs(const Fold *f, int k, const Classes *ranks, const Classes
     classes_clear(&pairs);
 }
 
-static void fold_ranks(const OrrBound *b, const Classes *ranks, OrrBound *out)
-{
+static void fold_ranks(const OrrBound *b, const Classes *ranks, OrrBound *out) {
     out->n_ranks = ranks->n;
     out->n_real_ranks = b->n_real_ranks;
     out->weight = g_new0(uint32_t, ranks->n + 1);
@@ -291,8 +276,7 @@ static void fold_ranks(const OrrBound *b, const Classes *ranks, OrrBound *out)
     }
 }
 
-OrrBound *orr_fold(const OrrBound *b)
-{
+OrrBound *orr_fold(const OrrBound *b) {
     Fold f = {.b = b};
     ranges(&f);
     f.color = g_new(uint64_t, f.n_nodes + 1);

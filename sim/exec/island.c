@@ -11,8 +11,7 @@
 #define MAX_ISLAND 128u /* ranks; larger groups are external */
 
 /* A group kind is local if its collectives share no link, and its groups are small. */
-static bool is_local(const OrrExec *x, uint32_t kind)
-{
+static bool is_local(const OrrExec *x, uint32_t kind) {
     const OrrBoundGroup *g = &x->bound->groups[kind];
     if (kind != ORR_GROUP_TP || g->n_groups == 0 || g->n_pairs > 0)
         return false;
@@ -22,8 +21,7 @@ static bool is_local(const OrrExec *x, uint32_t kind)
     return g->loads.n_loads == 0 || g->loads.first[(gsize)g->n_groups * g->loads.n_loads] == 0;
 }
 
-static void mark_streams(OrrExec *x)
-{
+static void mark_streams(OrrExec *x) {
     const OrrProgram *p = x->bound->program;
     for (uint32_t k = 0; k < ORR_N_GROUPS; k++)
         x->is_local_group[k] = is_local(x, k);
@@ -36,8 +34,7 @@ static void mark_streams(OrrExec *x)
     }
 }
 
-void orr_exec__islands_new(OrrExec *x)
-{
+void orr_exec__islands_new(OrrExec *x) {
     const OrrBound *b = x->bound;
     mark_streams(x);
     /* a stream with calls of both kinds is external as a whole, and so are its groups */
@@ -64,8 +61,7 @@ void orr_exec__islands_new(OrrExec *x)
     x->history = g_new0(OrrHistory, (gsize)b->n_ranks * ORR_N_STREAMS);
 }
 
-void orr_exec__islands_clear(OrrExec *x)
-{
+void orr_exec__islands_clear(OrrExec *x) {
     for (uint32_t i = 0; i < x->n_islands; i++)
         orr_queue_clear(&x->islands[i].queue);
     for (gsize i = 0; i < (gsize)x->bound->n_ranks * ORR_N_STREAMS; i++)
@@ -76,8 +72,7 @@ void orr_exec__islands_clear(OrrExec *x)
 }
 
 /* The global queue must know when the island has its next event. */
-static void announce(OrrExec *x, uint32_t i)
-{
+static void announce(OrrExec *x, uint32_t i) {
     OrrIsland *island = &x->islands[i];
     if (island->queue.n == 0 || island->queue.heap[0].time_ns >= island->queued_ns)
         return;
@@ -88,23 +83,20 @@ static void announce(OrrExec *x, uint32_t i)
 }
 
 void orr_exec__push_local(OrrExec *x, uint32_t r, int64_t time_ns, uint32_t class,
-                          uint32_t generation, uint32_t id)
-{
+                          uint32_t generation, uint32_t id) {
     uint32_t i = x->island_of[r];
     orr_queue_push(&x->islands[i].queue, time_ns, class, generation, id);
     announce(x, i);
 }
 
 /* How far the island may go: as far as the global clock, or ahead of it. */
-static int64_t horizon(const OrrExec *x, const OrrIsland *island)
-{
+static int64_t horizon(const OrrExec *x, const OrrIsland *island) {
     if (island->n_held > 0 || island->n_unstable > 0)
         return x->global_ns;
     return MAX(island->unstable_ns, x->global_ns);
 }
 
-void orr_exec__run_island(OrrExec *x, uint32_t i, void (*handle)(OrrExec *, const OrrEvent *))
-{
+void orr_exec__run_island(OrrExec *x, uint32_t i, void (*handle)(OrrExec *, const OrrEvent *)) {
     OrrIsland *island = &x->islands[i];
     island->queued_ns = INT64_MIN; /* while it runs, pushes need no announcement */
     while (island->queue.n > 0 && island->queue.heap[0].time_ns <= horizon(x, island) &&
@@ -120,8 +112,7 @@ void orr_exec__run_island(OrrExec *x, uint32_t i, void (*handle)(OrrExec *, cons
 }
 
 /* A local stream begins or ceases to wait for an external one. */
-void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held)
-{
+void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held) {
     OrrLane *l = &x->ranks[r].lane[s];
     if (l->is_held == is_held)
         return;
@@ -129,14 +120,12 @@ void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held)
     x->islands[x->island_of[r]].n_held += is_held ? 1 : -1;
 }
 
-static bool slows_kernels(const OrrExec *x, uint32_t purpose)
-{
+static bool slows_kernels(const OrrExec *x, uint32_t purpose) {
     return x->bound->rate[0][purpose] < ORR_RATE_ONE || x->bound->rate[1][purpose] < ORR_RATE_ONE;
 }
 
 /* An external communication will be launched: the island must not go beyond that unawares. */
-void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t purpose)
-{
+void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t purpose) {
     OrrIsland *island = &x->islands[x->island_of[r]];
     if (!slows_kernels(x, purpose))
         return;
@@ -146,8 +135,7 @@ void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t pu
 
 /* It has been launched (+1) or has ended (-1). While some are pending the bound stays, perhaps too
  * early: that costs speed only. */
-void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change)
-{
+void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change) {
     OrrIsland *island = &x->islands[x->island_of[r]];
     if (!slows_kernels(x, purpose))
         return;
@@ -157,8 +145,7 @@ void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change)
 }
 
 /* Drops what no external stream of the rank can ask for any more: their waits only move on. */
-static void prune(OrrExec *x, uint32_t r, uint32_t s, OrrHistory *h)
-{
+static void prune(OrrExec *x, uint32_t r, uint32_t s, OrrHistory *h) {
     uint32_t least = UINT32_MAX;
     for (uint32_t q = 0; q < ORR_N_STREAMS; q++) {
         const OrrLane *l = &x->ranks[r].lane[q];
@@ -171,8 +158,7 @@ static void prune(OrrExec *x, uint32_t r, uint32_t s, OrrHistory *h)
     }
 }
 
-static void grow(OrrHistory *h)
-{
+static void grow(OrrHistory *h) {
     OrrHistory old = *h;
     h->capacity = old.capacity ? 2 * old.capacity : 8;
     h->entry = g_malloc(h->capacity * sizeof *h->entry);
@@ -183,8 +169,7 @@ static void grow(OrrHistory *h)
 }
 
 /* The item of the stream that ends now may be asked for later. */
-void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s)
-{
+void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s) {
     OrrHistory *h = &x->history[(gsize)r * ORR_N_STREAMS + s];
     if (h->n == h->capacity && h->n > 0)
         prune(x, r, s, h);
@@ -196,8 +181,7 @@ void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s)
 }
 
 /* When item @index of the stream ended; false if nobody could need it any more. */
-bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index, int64_t *end_ns)
-{
+bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index, int64_t *end_ns) {
     const OrrHistory *h = &x->history[(gsize)r * ORR_N_STREAMS + s];
     uint32_t low = 0, high = h->n;
     while (low < high) {

@@ -1,19 +1,16 @@
 /* Streams of a rank: when the head of a stream may start, and what its end sets free. */
 #include "sim/exec/exec_priv.h"
 
-static const OrrCompiledRole *role_of(const OrrExec *x, uint32_t r)
-{
+static const OrrCompiledRole *role_of(const OrrExec *x, uint32_t r) {
     return &x->compiled->roles[x->bound->role[r]];
 }
 
-static const OrrCallRow *row_of(const OrrExec *x, uint32_t r, uint32_t s)
-{
+static const OrrCallRow *row_of(const OrrExec *x, uint32_t r, uint32_t s) {
     return &role_of(x, r)->rows[x->ranks[r].lane[s].call];
 }
 
 /* Host time of the program at the start of the head's call, host base included. */
-int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s)
-{
+int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s) {
     const OrrCompiledRole *role = role_of(x, r);
     const OrrLane *l = &x->ranks[r].lane[s];
     return x->ranks[r].host_base_ns + l->step * role->rows[role->n_calls].host_ns +
@@ -22,8 +19,7 @@ int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s)
 
 /* Moves the head to the item itself or, beyond the end of its call, to the next there is; the lane
  * is done after the last step. */
-void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s)
-{
+void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s) {
     const OrrCompiledRole *role = role_of(x, r);
     OrrLane *l = &x->ranks[r].lane[s];
     if (role->rows[role->n_calls].base[s] == 0) {
@@ -56,8 +52,7 @@ typedef struct {
 } OrrWaiting;
 
 static void consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint32_t need,
-                     OrrWaiting *w)
-{
+                     OrrWaiting *w) {
     const OrrLane *o = &x->ranks[r].lane[q];
     if (o->completed < need) {
         w->missing |= 1u << q;
@@ -76,8 +71,7 @@ static void consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint3
     }
 }
 
-static OrrWaiting waiting(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
-{
+static OrrWaiting waiting(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     const OrrCompiledRole *role = role_of(x, r);
     const OrrRank *rank = &x->ranks[r];
     const OrrLane *l = &rank->lane[s];
@@ -102,8 +96,7 @@ static OrrWaiting waiting(const OrrExec *x, uint32_t r, uint32_t s, const OrrIte
 }
 
 /* Notes which streams the head waits for, so that their ends wake it. */
-static void set_blocked(OrrRank *rank, uint32_t s, uint16_t missing)
-{
+static void set_blocked(OrrRank *rank, uint32_t s, uint16_t missing) {
     uint16_t changed = rank->lane[s].blocked_on ^ missing;
     rank->lane[s].blocked_on = missing;
     for (; changed; changed &= changed - 1)
@@ -111,14 +104,15 @@ static void set_blocked(OrrRank *rank, uint32_t s, uint16_t missing)
 }
 
 /* What the head waited for last, now that it may start; what made it wait, if communication. */
-static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaiting *w)
-{
+static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaiting *w) {
     OrrRank *rank = &x->ranks[r];
     OrrLane *l = &rank->lane[s];
     l->pred = ORR_PRED_PREVIOUS;
     l->pred_stream = s;
     l->pred_index = l->completed - 1;
-    l->blocker.is_set = 0;
+    l->blocker = l->ended;
+    l->blocker.is_set = l->completed > 0 && l->ended.type != ORR_ITEM_BLOCK;
+    l->blocker_end_ns = l->free_ns;
     if (!w->has_wait)
         return;
     const OrrLane *o = &rank->lane[w->stream];
@@ -128,18 +122,15 @@ static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaitin
     l->blocker = o->ended;
     l->blocker.is_set = o->completed == w->index + 1 && o->ended.type != ORR_ITEM_BLOCK;
     l->blocker_end_ns = o->free_ns;
-    l->blocker_stream = w->stream;
 }
 
-static void wake(OrrExec *x, uint32_t r, uint32_t s)
-{
+static void wake(OrrExec *x, uint32_t r, uint32_t s) {
     for (uint32_t left = x->ranks[r].waiting_for[s]; left; left &= left - 1)
         orr_exec__try_start(x, r, __builtin_ctz(left));
 }
 
 /* The host returns from a synchronisation, or will when it gets there. */
-static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item, int64_t ready_ns)
-{
+static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item, int64_t ready_ns) {
     OrrRank *rank = &x->ranks[r];
     OrrLane *l = &rank->lane[ORR_STREAM_HOST];
     int64_t reach = orr_exec__host_at(x, r, ORR_STREAM_HOST) + item->issue_ns;
@@ -155,8 +146,7 @@ static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item, int64_t ready
     orr_exec__settle_head(x, r, ORR_STREAM_HOST);
 }
 
-static void try_sync(OrrExec *x, uint32_t r)
-{
+static void try_sync(OrrExec *x, uint32_t r) {
     OrrLane *l = &x->ranks[r].lane[ORR_STREAM_HOST];
     while (l->state == ORR_LANE_BLOCKED) {
         const OrrItem *item = orr_exec__head(x, r, ORR_STREAM_HOST);
@@ -172,8 +162,7 @@ static void try_sync(OrrExec *x, uint32_t r)
 }
 
 /* External communication begins at @start_ns, in the order of the global clock. */
-static void post_launch(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item, int64_t start_ns)
-{
+static void post_launch(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item, int64_t start_ns) {
     OrrLane *l = &x->ranks[r].lane[s];
     bool takes_sms;
     uint32_t purpose = orr_exec__purpose(x, item, &takes_sms);
@@ -185,8 +174,16 @@ static void post_launch(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
     orr_queue_push(&x->queue, MAX(start_ns, x->global_ns), ORR_EV_LAUNCH, 0, r * ORR_N_STREAMS + s);
 }
 
-void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s)
-{
+/* The head starts when the host has issued it: since its last synchronisation the host has never
+ * stopped, so that is where the chain of causes goes on. */
+static void note_issue_bound(const OrrRank *rank, OrrLane *l) {
+    bool has_synced = rank->sync_index != ORR_NONE;
+    l->pred = has_synced ? ORR_PRED_HOST_SYNC : ORR_PRED_HOST;
+    l->pred_stream = has_synced ? rank->sync_stream : l->pred_stream;
+    l->pred_index = has_synced ? rank->sync_index : l->pred_index;
+}
+
+void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
     OrrRank *rank = &x->ranks[r];
     OrrLane *l = &rank->lane[s];
     if (l->state != ORR_LANE_BLOCKED)
@@ -205,19 +202,18 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s)
     note_predecessor(x, r, s, &w);
     int64_t issue = orr_exec__host_at(x, r, s) + item->issue_ns;
     int64_t start = MAX(w.ready_ns, issue), ready = w.ready_ns;
+    uint32_t cause = w.has_wait ? w.stream : s;
     l->is_issue_bound = issue > ready;
     if (l->is_issue_bound) {
-        l->pred = ORR_PRED_HOST;
-        if (rank->lane[ORR_STREAM_HOST].completed > 0 && rank->sync_ns > ready) {
+        if (rank->sync_index != ORR_NONE && rank->sync_ns > ready) {
             ready = rank->sync_ns;
-            l->pred = ORR_PRED_HOST_SYNC;
-            l->pred_stream = rank->sync_stream;
-            l->pred_index = rank->sync_index;
+            cause = rank->sync_stream;
         }
+        note_issue_bound(rank, l);
     }
     if (item->type == ORR_ITEM_BLOCK) {
         if (s == ORR_STREAM_COMPUTE)
-            orr_exec__idle(x, r, ready, start);
+            orr_exec__idle(x, r, cause, ready, start);
         l->state = ORR_LANE_RUNNING;
         l->start_ns = l->arrived_ns = start;
         orr_exec__block_start(x, r, item, start);
@@ -232,8 +228,7 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s)
 }
 
 /* A communication kernel begins to occupy its stream; it meets the others. */
-void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s)
-{
+void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s) {
     OrrLane *l = &x->ranks[r].lane[s];
     const OrrItem *item = orr_exec__head(x, r, s);
     bool takes_sms;
@@ -248,8 +243,7 @@ void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s)
     orr_exec__arrive(x, r, s, item);
 }
 
-static void probe(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
-{
+static void probe(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     const OrrLane *l = &x->ranks[r].lane[s];
     const OrrCall *call = &role_of(x, r)->calls[l->call];
     const OrrProgram *p = x->bound->program;
@@ -274,8 +268,7 @@ static void probe(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
 }
 
 /* The item at the head of a stream ends now. */
-void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s)
-{
+void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
     OrrRank *rank = &x->ranks[r];
     OrrLane *l = &rank->lane[s];
     const OrrItem *item = orr_exec__head(x, r, s);

@@ -2,13 +2,11 @@
  * latency and transfer. */
 #include "sim/exec/exec_priv.h"
 
-static const OrrProgram *program(const OrrExec *x)
-{
+static const OrrProgram *program(const OrrExec *x) {
     return x->bound->program;
 }
 
-uint32_t orr_exec__purpose(const OrrExec *x, const OrrItem *item, bool *takes_sms)
-{
+uint32_t orr_exec__purpose(const OrrExec *x, const OrrItem *item, bool *takes_sms) {
     if (item->type == ORR_ITEM_COLL) {
         const OrrColl *c = &program(x)->colls[item->what];
         *takes_sms = !c->on_copy_engine;
@@ -18,8 +16,7 @@ uint32_t orr_exec__purpose(const OrrExec *x, const OrrItem *item, bool *takes_sm
     return program(x)->parts[program(x)->p2ps[item->what].first_part].purpose;
 }
 
-static void places_of_group(OrrExec *x, uint32_t kind, GArray *places)
-{
+static void places_of_group(OrrExec *x, uint32_t kind, GArray *places) {
     const OrrBoundGroup *g = &x->bound->groups[kind];
     bool has_coll[256] = {false}, has_pair[256] = {false};
     for (uint32_t i = 0; i < program(x)->n_colls; i++)
@@ -43,8 +40,7 @@ static void places_of_group(OrrExec *x, uint32_t kind, GArray *places)
     }
 }
 
-void orr_exec__places_new(OrrExec *x)
-{
+void orr_exec__places_new(OrrExec *x) {
     GArray *places = g_array_new(FALSE, TRUE, sizeof(OrrPlace));
     for (uint32_t kind = 0; kind < ORR_N_GROUPS; kind++)
         places_of_group(x, kind, places);
@@ -52,8 +48,7 @@ void orr_exec__places_new(OrrExec *x)
     x->places = (OrrPlace *)g_array_free(places, FALSE);
 }
 
-static const OrrPlan *plan_of(const OrrExec *x, const OrrPlace *place)
-{
+static const OrrPlan *plan_of(const OrrExec *x, const OrrPlace *place) {
     const OrrBoundGroup *g = &x->bound->groups[place->group];
     if (place->is_pair)
         return &g->pair_plans[(gsize)g->pair_class[place->index] * program(x)->n_parts +
@@ -62,8 +57,7 @@ static const OrrPlan *plan_of(const OrrExec *x, const OrrPlace *place)
 }
 
 static const OrrUse *uses_of(const OrrExec *x, const OrrPlace *place, const OrrPlan *plan,
-                             uint32_t *n)
-{
+                             uint32_t *n) {
     const OrrBoundGroup *g = &x->bound->groups[place->group];
     const OrrLoads *l = place->is_pair ? &g->pair_loads : &g->loads;
     if (l->n_loads == 0) {
@@ -75,8 +69,7 @@ static const OrrUse *uses_of(const OrrExec *x, const OrrPlace *place, const OrrP
     return l->uses + l->first[v];
 }
 
-static void push_end(OrrExec *x, uint32_t id, int64_t end_ns)
-{
+static void push_end(OrrExec *x, uint32_t id, int64_t end_ns) {
     OrrPlace *place = &x->places[id];
     place->generation = (place->generation + 1) & ORR_GENERATION_MASK;
     if (!place->is_pair && x->is_local_group[place->group]) {
@@ -89,8 +82,7 @@ static void push_end(OrrExec *x, uint32_t id, int64_t end_ns)
 }
 
 /* All have arrived: latency, then transfer. Alone on its links it needs no fluid. */
-static void begin_transfer(OrrExec *x, uint32_t id)
-{
+static void begin_transfer(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     const OrrPlan *plan = plan_of(x, place);
     uint32_t n_uses;
@@ -107,8 +99,7 @@ static void begin_transfer(OrrExec *x, uint32_t id)
     push_end(x, id, x->now_ns + MAX(plan->latency_ns + transfer, 1));
 }
 
-void orr_exec__flow_start(OrrExec *x, uint32_t id)
-{
+void orr_exec__flow_start(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     const OrrPlan *plan = plan_of(x, place);
     OrrFlow flow = {.weight = plan->weight,
@@ -121,8 +112,7 @@ void orr_exec__flow_start(OrrExec *x, uint32_t id)
     x->is_fluid_dirty = true;
 }
 
-void orr_exec__retime(void *data, uint32_t activity, uint32_t owner, int64_t end_ns)
-{
+void orr_exec__retime(void *data, uint32_t activity, uint32_t owner, int64_t end_ns) {
     OrrExec *x = data;
     (void)activity;
     push_end(x, owner, end_ns);
@@ -130,8 +120,7 @@ void orr_exec__retime(void *data, uint32_t activity, uint32_t owner, int64_t end
 
 /* A part of a batch of sends and receives has ended for rank @r; @peer arrived last if it did. */
 static void part_ended(OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns, int64_t latency_ns,
-                       uint32_t peer)
-{
+                       uint32_t peer) {
     OrrLane *l = &x->ranks[r].lane[s];
     l->latency_ns = latency_ns;
     if (arrived_ns > l->arrived_ns) {
@@ -142,8 +131,7 @@ static void part_ended(OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns, i
         orr_exec__complete(x, r, s);
 }
 
-static void pair_end(OrrExec *x, uint32_t id)
-{
+static void pair_end(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     const OrrBoundGroup *g = &x->bound->groups[place->group];
     uint32_t source = g->pair_rank[2 * place->index], target = g->pair_rank[2 * place->index + 1];
@@ -161,8 +149,7 @@ static void pair_end(OrrExec *x, uint32_t id)
         part_ended(x, target, receive_stream, arrived, latency, last);
 }
 
-void orr_exec__comm_end(OrrExec *x, uint32_t id)
-{
+void orr_exec__comm_end(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     if (place->is_flowing) {
         orr_fluid_end(x->fluid, x->now_ns, place->flow);
@@ -186,15 +173,13 @@ void orr_exec__comm_end(OrrExec *x, uint32_t id)
 }
 
 /* Who came last at this instant: the smallest rank of those. */
-static void note_last(OrrExec *x, OrrPlace *place, uint32_t r)
-{
+static void note_last(OrrExec *x, OrrPlace *place, uint32_t r) {
     if (place->arrived_ns != x->now_ns || r < place->last_rank)
         place->last_rank = r;
     place->arrived_ns = x->now_ns;
 }
 
-static void arrive_coll(OrrExec *x, uint32_t r, uint32_t s, uint32_t what)
-{
+static void arrive_coll(OrrExec *x, uint32_t r, uint32_t s, uint32_t what) {
     const OrrColl *c = &program(x)->colls[what];
     uint32_t group = x->bound->groups[c->group].group_of[r];
     uint32_t id = x->coll_place[c->group][c->comm] + group;
@@ -216,8 +201,7 @@ static void arrive_coll(OrrExec *x, uint32_t r, uint32_t s, uint32_t what)
     begin_transfer(x, id);
 }
 
-static void arrive_part(OrrExec *x, uint32_t r, uint32_t s, uint32_t part, bool is_eager)
-{
+static void arrive_part(OrrExec *x, uint32_t r, uint32_t s, uint32_t part, bool is_eager) {
     const OrrP2pPart *p = &program(x)->parts[part];
     const OrrBoundGroup *g = &x->bound->groups[p->group];
     uint32_t me = g->position_of[r];
@@ -252,8 +236,7 @@ static void arrive_part(OrrExec *x, uint32_t r, uint32_t s, uint32_t part, bool 
     begin_transfer(x, id);
 }
 
-void orr_exec__arrive(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
-{
+void orr_exec__arrive(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     if (item->type == ORR_ITEM_COLL) {
         arrive_coll(x, r, s, item->what);
         return;

@@ -2,14 +2,12 @@
  * it is work, transfers, latencies and the host. Its parts tile the step exactly. */
 #include "sim/exec/exec_priv.h"
 
-static OrrLogged *slot(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index)
-{
+static OrrLogged *slot(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index) {
     uint32_t items = x->lane_items[x->bound->role[r] * ORR_N_STREAMS + s];
     return &x->log[x->log_first[(gsize)r * ORR_N_STREAMS + s] + index % (items * ORR_LOG_STEPS)];
 }
 
-void orr_exec__log(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
-{
+void orr_exec__log(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     const OrrLane *l = &x->ranks[r].lane[s];
     OrrLogged *g = slot(x, r, s, l->completed);
     *g = (OrrLogged){.start_ns = l->start_ns,
@@ -34,8 +32,7 @@ typedef struct {
     int64_t *path_ns;
 } Walk;
 
-static void charge(Walk *w, uint32_t owner, int64_t from_ns)
-{
+static void charge(Walk *w, uint32_t owner, int64_t from_ns) {
     int64_t from = MAX(from_ns, w->begin_ns);
     if (from < w->at_ns) {
         w->path_ns[owner] += w->at_ns - from;
@@ -45,8 +42,7 @@ static void charge(Walk *w, uint32_t owner, int64_t from_ns)
 
 /* A block that lies wholly after the begin is charged by its shares, one that is cut by its first
  * kind: the begin of a step cuts at most one. */
-static void charge_block(const OrrExec *x, uint32_t r, const OrrLogged *g, Walk *w)
-{
+static void charge_block(const OrrExec *x, uint32_t r, const OrrLogged *g, Walk *w) {
     const OrrBlockTime *t =
         &x->compiled->times[(gsize)x->bound->hw[r] * x->compiled->n_blocks + g->what];
     if (g->start_ns >= w->begin_ns && g->end_ns == w->at_ns) {
@@ -61,8 +57,7 @@ static void charge_block(const OrrExec *x, uint32_t r, const OrrLogged *g, Walk 
     charge(w, x->compiled->shares[t->first_share].kind, g->start_ns);
 }
 
-static uint32_t purpose_of(const OrrExec *x, const OrrLogged *g)
-{
+static uint32_t purpose_of(const OrrExec *x, const OrrLogged *g) {
     OrrItem item = {.type = g->type, .what = g->what};
     bool takes_sms;
     return orr_exec__purpose(x, &item, &takes_sms);
@@ -70,8 +65,7 @@ static uint32_t purpose_of(const OrrExec *x, const OrrLogged *g)
 
 /* Index of the item of rank @r, stream @s that launched the meeting at @arrived_ns. */
 static uint32_t find_launch(const OrrExec *x, uint32_t r, uint32_t s, uint32_t from,
-                            int64_t arrived_ns)
-{
+                            int64_t arrived_ns) {
     uint32_t items = x->lane_items[x->bound->role[r] * ORR_N_STREAMS + s];
     for (uint32_t back = 0; back < items * ORR_LOG_STEPS && back <= from; back++) {
         const OrrLogged *g = slot(x, r, s, from - back);
@@ -85,8 +79,7 @@ static uint32_t find_launch(const OrrExec *x, uint32_t r, uint32_t s, uint32_t f
 
 /* The partner's stream may be another one (send meets receive). */
 static bool jump_to_last(const OrrExec *x, const OrrLogged *g, uint32_t *r, uint32_t *s,
-                         uint32_t *index)
-{
+                         uint32_t *index) {
     for (uint32_t q = 0; q < ORR_N_STREAMS; q++) {
         uint32_t stream = (*s + q) % ORR_N_STREAMS;
         uint32_t n = x->ranks[g->last_rank].lane[stream].completed;
@@ -104,8 +97,7 @@ static bool jump_to_last(const OrrExec *x, const OrrLogged *g, uint32_t *r, uint
 }
 
 /* Steps from item to predecessor; false at the end of the path. */
-static bool step_back(const OrrExec *x, Walk *w, uint32_t *r, uint32_t *s, uint32_t *index)
-{
+static bool step_back(const OrrExec *x, Walk *w, uint32_t *r, uint32_t *s, uint32_t *index) {
     const OrrLogged *g = slot(x, *r, *s, *index);
     if (g->type == ORR_ITEM_BLOCK) {
         charge_block(x, *r, g, w);
@@ -126,8 +118,7 @@ static bool step_back(const OrrExec *x, Walk *w, uint32_t *r, uint32_t *s, uint3
 }
 
 void orr_exec__path(const OrrExec *x, int64_t begin_ns, int64_t end_ns, uint32_t step,
-                    int64_t path_ns[ORR_N_PATH_OWNERS])
-{
+                    int64_t path_ns[ORR_N_PATH_OWNERS]) {
     const int64_t *end = x->end_ns + (gsize)step * x->bound->n_ranks;
     Walk w = {end_ns, begin_ns, path_ns};
     uint32_t r = 0, s = ORR_STREAM_COMPUTE;
