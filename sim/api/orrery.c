@@ -41,6 +41,7 @@ static bool take_sets(OrreryStep *step, const char *const *sets, GError **error)
     guint n = sets ? g_strv_length((char **)sets) : 0;
     step->words = g_new0(char *, 3 * (gsize)n + 1);
     step->overrides = g_new0(OrrOverride, n);
+    step->request.n_overrides = n; /* now, so that what follows is freed if one of them is wrong */
     for (guint i = 0; i < n; i++) {
         const char *equals = strchr(sets[i], '='), *dot = strchr(sets[i], '.');
         if (!equals || !dot || dot > equals || dot == sets[i] || dot + 1 == equals)
@@ -52,7 +53,6 @@ static bool take_sets(OrreryStep *step, const char *const *sets, GError **error)
         step->overrides[i] = (OrrOverride){w[0], w[1], w[2]};
     }
     step->request.overrides = step->overrides;
-    step->request.n_overrides = n;
     return true;
 }
 
