@@ -84,6 +84,8 @@ static char *draw_job(Draws *d) {
                     cluster, pick(d, frameworks), tp, pp, vpp, dp, zero,
                     flip && tp > 1 ? "yes" : "no", schedule, m * mbs * dp, mbs, pick(d, recomputes),
                     pick(d, orders), pp * vpp * (1 + draw(d, 2)));
+    if (draw(d, 2)) /* messages large enough to fill links */
+        g_string_append(s, ";model.hidden=2048;model.ffn=8192;model.head_dim=256");
     if (zero == 3)
         g_string_append_printf(s, ";layout.reshard_after_forward=%s", draw(d, 2) ? "yes" : "no");
     if (zero == 3 && dp % 2 == 0 && draw(d, 2))

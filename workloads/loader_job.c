@@ -142,8 +142,10 @@ static void read_recompute(JobReader *r)
 
 static void read_network(JobReader *r)
 {
-    int routing = orr_keys_enum(r->keys, "network", "routing", routing_names, 0, ORR_KEY_OPTIONAL);
-    r->job->routing = g_strdup(routing_names[routing]);
+    int routing = orr_keys_enum(r->keys, "network", "routing", routing_names, 0, ORR_KEY_QUIET);
+    bool has_routing = orr_keys_has(r->keys, "network", "routing");
+    r->job->routing = g_strdup(has_routing ? routing_names[routing] : "");
+    r->job->has_seed = orr_keys_has(r->keys, "network", "seed");
     r->job->seed = (uint64_t)orr_keys_int(r->keys, "network", "seed", NULL, 0, INT64_C(1) << 53, 0,
                                           ORR_KEY_QUIET);
 }

@@ -22,10 +22,13 @@ static void note_assumption(void *data, const char *key, const char *value, cons
 
 static OrrCluster *read_cluster(OrrStepRun *run, const OrrOverride *overrides, uint32_t n,
                                 bool use_management, GError **error) {
-    g_autofree OrrTopologySet *sets = g_new0(OrrTopologySet, n + 2);
+    g_autofree OrrTopologySet *sets = g_new0(OrrTopologySet, n + 3);
     uint32_t n_sets = 0;
     if (run->job->routing && run->job->routing[0])
         sets[n_sets++] = (OrrTopologySet){"cluster", "routing", run->job->routing};
+    g_autofree char *seed = g_strdup_printf("%" G_GUINT64_FORMAT, run->job->seed);
+    if (run->job->has_seed)
+        sets[n_sets++] = (OrrTopologySet){"cluster", "seed", seed};
     if (use_management)
         sets[n_sets++] = (OrrTopologySet){"cluster", "use_management", "yes"};
     for (uint32_t i = 0; i < n; i++)
@@ -128,8 +131,10 @@ static bool load_all(OrrStepRun *run, GError **error) {
     run->job = orr_workload_job(q->job, q->overrides, q->n_overrides, run->sources, error);
     if (!run->job)
         return false;
-    if (q->has_seed)
+    if (q->has_seed) {
         run->job->seed = q->seed;
+        run->job->has_seed = true;
+    }
     uint32_t n;
     g_autofree OrrOverride *overrides =
         orr_workload_job_overrides(run->job, q->overrides, q->n_overrides, &n);

@@ -182,8 +182,9 @@ typedef struct {
     OrrRecomputeSpec recompute;
     /* [nccl]: names and values as the environment would have them */
     char **nccl_names, **nccl_values; /* NULL-terminated, same length */
-    char *routing;           /* spread | ecmp-hash */
+    char *routing;           /* spread | ecmp-hash; "": as the cluster has it */
     uint64_t seed;
+    bool has_seed;           /* said so: then also the seed of ecmp-hash */
     char *flops_formula;     /* "" = the framework's */
     bool is_boost;           /* short run: boost clocks instead of sustained ones */
 } OrrJob;

@@ -54,6 +54,31 @@ static void mfu_low(OrrRuleCase *k) {
                                orr_report__owner_words((OrrOwner)loss));
 }
 
+/* How fast NICs would have to be for what crosses between nodes to take as long as the kernels.
+ * Rates scale with the NIC where it is the bottleneck; latency is left out. */
+static void network_break_even(OrrRuleCase *k, double kernels_ns) {
+    double moving_ns = 0;
+    uint32_t size = 0;
+    for (uint32_t i = 0; i < k->r->n_groups; i++)
+        if (k->r->groups[i].kind == ORR_GROUP_DP_CP && k->r->groups[i].domains > 1)
+            size = k->r->groups[i].size;
+    for (uint32_t i = 0; i < k->r->n_comms; i++) {
+        const OrrRecordComm *c = &k->r->comms[i];
+        if (c->group_size == size &&
+            (c->kind == ORR_COMM_DP_GRADIENT || c->kind == ORR_COMM_DP_PARAMETER))
+            moving_ns += (double)c->transfer_ns;
+    }
+    double nic = k->c->cluster ? 8e-9 * k->c->cluster->node->nic_bytes_per_s : 0;
+    if (moving_ns <= kernels_ns || kernels_ns <= 0 || nic <= 0)
+        return;
+    OrrFixed now = orr_report__fixed(nic, 0),
+             needed = orr_report__fixed(nic * moving_ns / kernels_ns, 0);
+    g_string_append_printf(k->evidence,
+                           " Transfers between nodes would take as long as the kernels with NICs "
+                           "of about %s Gb/s; they have %s.",
+                           needed.text, now.text);
+}
+
 static void communication_above_compute(OrrRuleCase *k) {
     double moving = 0, kernels = 0;
     for (uint32_t i = 0; i < k->r->n_comms; i++)
@@ -67,6 +92,7 @@ static void communication_above_compute(OrrRuleCase *k) {
                            "transfers take %s a step and rank, kernels %s: even hidden "
                            "perfectly, communication would bound the step.",
                            a.text, b.text);
+    network_break_even(k, kernels);
     g_string_append(k->advice,
                     "Fewer bytes or a faster network: keep TP inside the node, a larger "
                     "batch per rank, less sharding across slow links (hybrid sharding), more "
