@@ -1,6 +1,5 @@
-/* What a machine was measured to do, as plain facts: timed collectives and kernels, whoever timed
- * them (a log of nccl-tests, our own runner, a published table). Readers fill these, sim/judge
- * compares and fits them. Texts are never NULL ("" = not told). */
+/* What was measured, as plain facts: collectives by size, steps of a training run, kernels and
+ * collectives of a profile. Importers fill them, judges read them; nothing here knows files. */
 #ifndef ORR_FACTS_MEASURED_H
 #define ORR_FACTS_MEASURED_H
 
@@ -9,58 +8,136 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* One timed call of a collective. */
+/* One timing of a collective. time_ns 0: not measured, or not usable (see flaw). */
 typedef struct {
-    OrrCollective kind;
-    OrrDtype dtype;
-    OrrAlgo algo;            /* as told or forced; ORR_N_ALGOS: not told */
-    OrrProto proto;          /* ORR_N_PROTOS: not told */
-    uint32_t n_ranks;
-    uint32_t n_nodes;        /* 0: not told */
-    uint32_t n_threads;      /* GPUs that one process drives; 0: not told */
-    bool is_in_place;
-    int64_t bytes;           /* nccl-tests' size */
-    double time_ns;          /* above 0 */
-    double spread_frac;      /* of repeated calls, over the time; negative: not told */
-    uint32_t line;           /* in the file */
+    double time_ns;
+    double algbw_bytes_per_s, busbw_bytes_per_s; /* as printed; computed where not printed */
+    int64_t n_wrong;                             /* values found wrong; -1: not checked */
+} OrrMeasuredCall;
+
+/* A row of a table: one size. bytes is what nccl-tests calls size: the buffer of a rank for
+ * all-reduce, broadcast, reduce and send-receive; for all-gather the gathered result, for
+ * reduce-scatter the input, for all-to-all the whole buffer of a rank. */
+typedef struct {
+    int64_t bytes, count; /* count 0: not known */
+    OrrDtype dtype;       /* ORR_N_DTYPES: not one of ours, see dtype_name */
+    char dtype_name[16];  /* as the tool wrote it */
+    int32_t root;         /* -1: none */
+    OrrMeasuredCall out_of_place, in_place;
+    const char *flaw; /* static text: why the row must not be used; NULL: sound */
+    uint32_t line;    /* of the file, from 1; 0: not known */
 } OrrMeasuredCollective;
 
-/* The rows of one file on one machine. */
+/* A table of one collective on one set of ranks. 0 and NULL: not known. */
 typedef struct {
-    char *name;              /* of the file */
-    char *system, *gpu;      /* as written in it */
-    char *network;           /* plugin or interconnect as written: "IB", "Socket", "8x400G NDR" */
-    uint32_t nccl_version;   /* 22706 for 2.27.6; 0: not told */
+    char *name;   /* of the file */
+    char *source; /* tool and version: "nccl-tests 2.18.0" */
+    char *gpu;    /* as the tool names it: "NVIDIA H100 80GB HBM3" */
+    char *nccl_version;
+    char *environment; /* NCCL_* settings only, "A=1 B=2" */
+    OrrCollective kind;
+    uint32_t n_ranks, n_nodes;
+    bool is_kind_inferred, is_n_ranks_inferred; /* from the ratio of busbw to algbw */
     OrrMeasuredCollective *rows;
-    uint32_t n_rows;
-    char *notes;             /* what was left out and why, a line each */
-} OrrCollectiveLog;
+    uint32_t n_rows, n_flawed; /* rows with a flaw are kept, and counted here */
+    bool is_cut;               /* the table ended before its tool did */
+} OrrMeasuredTable;
 
-/* One timed kernel: a matrix product (m, n, k) or attention forward or backward. */
 typedef struct {
-    OrrKernelKind kind;      /* ORR_K_GEMM or ORR_K_ATTENTION */
-    OrrKernelPass pass;
-    OrrDtype dtype;
-    bool is_block_scaled;    /* FP8 with scales per 128 */
-    bool is_causal;
-    int64_t m, n, k;
-    int64_t batch, seq_len;
-    uint32_t heads, kv_heads, head_dim;
-    double time_ns;          /* above 0 */
-    double spread_frac;      /* negative: not told */
+    OrrMeasuredTable **tables;
+    uint32_t n_tables;
+} OrrMeasuredTables;
+
+/* Frees the struct and what it holds; NULL is fine. */
+void orr_measured_tables_free(OrrMeasuredTables *tables);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrMeasuredTables, orr_measured_tables_free)
+
+/* The time to use: out of place, else in place; 0 if the row has a flaw or neither. */
+double orr_measured_time_ns(const OrrMeasuredCollective *row);
+/* busbw over algbw as nccl-tests defines them: 2(n-1)/n, (n-1)/n or 1. */
+double orr_measured_bus_factor(OrrCollective kind, uint32_t n_ranks);
+
+/* One logged step. NAN: not logged. */
+typedef struct {
+    int64_t iteration;
+    double time_ns;        /* mean over the steps since the line before */
+    double tflops_per_gpu; /* as logged, by the framework's own formula */
+    double tokens_per_gpu_per_s, mfu_frac;
+    double samples_per_s; /* whole job */
+    double memory_bytes;
     uint32_t line;
+    bool is_dropped; /* warm-up, or not a whole step */
+} OrrMeasuredStep;
+
+/* A training run from its log. 0, NAN and NULL: not known. */
+typedef struct {
+    char *name;      /* of the file */
+    char *framework; /* "Megatron", "Megatron-DeepSpeed", "DeepSpeed", "NeMo", "torchtitan" */
+    char *gpu, *model;
+    uint32_t n_gpus, tp, pp, dp, cp, ep, vpp;
+    uint32_t layers, hidden, heads, vocab;
+    int64_t ffn, sequence_tokens, global_batch, micro_batch;
+    int32_t zero_stage;  /* -1: not known */
+    int8_t is_recompute; /* -1: not known */
+    OrrMeasuredStep *steps;
+    uint32_t n_steps, n_used; /* n_used went into the numbers below */
+    /* Steady state: medians over the used steps, and the spread of the step time. */
+    double step_time_ns, step_p10_ns, step_p90_ns, step_deviation_ns;
+    double tflops_per_gpu, tokens_per_gpu_per_s, mfu_frac, memory_bytes;
+    const char *memory_what; /* "allocated", "reserved"; static */
+} OrrMeasuredRun;
+
+void orr_measured_run_free(OrrMeasuredRun *run);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrMeasuredRun, orr_measured_run_free)
+
+/**
+ * orr_measured_run_settle: drops the warm-up and fills the steady-state members from the steps.
+ * Warm-up are iterations 0 and 1 and the steps at the beginning that are slower than the median by
+ * more than half; at least one step is kept.
+ */
+void orr_measured_run_settle(OrrMeasuredRun *run);
+
+/* Kernels of one name on one stream of a profile. */
+typedef struct {
+    char *name;
+    OrrKernelKind kind; /* ORR_N_KERNEL_KINDS: not known by its name */
+    int64_t stream;
+    uint32_t n_calls;
+    double total_ns, median_ns, min_ns, max_ns;
 } OrrMeasuredKernel;
 
+/* Communication kernels of one kind, size, group and stream. */
 typedef struct {
-    char *name, *gpu;
-    OrrMeasuredKernel *rows;
-    uint32_t n_rows;
-    char *notes;
-} OrrKernelLog;
+    char *name; /* of the kernel */
+    OrrCollective kind;
+    bool has_kind; /* false: the name does not tell */
+    OrrDtype dtype;
+    int64_t bytes; /* by the convention of OrrMeasuredCollective; 0: not known */
+    uint32_t group_size;
+    char *group; /* "process group" as the profile names it; NULL */
+    int64_t stream;
+    uint32_t n_calls;
+    double total_ns, median_ns, min_ns, max_ns;
+    double exposed_ns; /* of the total: no compute kernel ran */
+} OrrMeasuredTransfer;
 
-void orr_collective_log_free(OrrCollectiveLog *log);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrCollectiveLog, orr_collective_log_free)
-void orr_kernel_log_free(OrrKernelLog *log);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrKernelLog, orr_kernel_log_free)
+/* One rank's profile. Times in nanoseconds; the window is that of the device's events. */
+typedef struct {
+    char *name;
+    char *gpu;
+    int32_t rank;        /* -1: not known */
+    uint32_t world_size; /* 0: not known */
+    uint32_t n_steps;    /* ProfilerStep annotations; 0: none */
+    double window_ns, busy_ns, compute_ns, transfer_ns, exposed_ns, idle_ns;
+    double kind_ns[ORR_N_KERNEL_KINDS + 1]; /* compute kernels by kind, unknown ones last */
+    OrrMeasuredKernel *kernels;
+    uint32_t n_kernels;
+    OrrMeasuredTransfer *transfers;
+    uint32_t n_transfers;
+    double copy_ns; /* memcpy and memset */
+} OrrMeasuredProfile;
+
+void orr_measured_profile_free(OrrMeasuredProfile *profile);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrMeasuredProfile, orr_measured_profile_free)
 
 #endif
