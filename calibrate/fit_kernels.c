@@ -288,8 +288,8 @@ static double median_rate(const FitRows *rows, double min_ns, double max_ns) {
 }
 
 /* Rate of large products in long runs over that of short kernels in the tables. Where no long run is
- * published, long kernels of the table stand in: repeats of one of 13 ms and more bring the GPU to
- * its power limit, as a training step does; repeats of one of 0.4 to 3 ms end before that. See
+ * published, the longest kernels of the table stand in: repeats of one of 51 ms and more hold the GPU at
+ * its power limit, as a training step does (the rate falls up to there); of 0.4 to 3 ms end before. See
  * doc/models/kernels.md, "Sustained clocks". */
 static double long_over_short(const Part *part, const FitRows *rows) {
     for (uint32_t i = 0; part->long_run_tflops > 0.0 && i < rows->n_rows; i++) {
@@ -298,7 +298,7 @@ static double long_over_short(const Part *part, const FitRows *rows) {
             return part->long_run_tflops * 1e12 / (2.0 * g->m * g->n * g->k / rows->rows[i].ns * 1e9);
     }
     double short_rate = median_rate(rows, 0.4e6, 3.2e6);
-    double long_rate = median_rate(rows, 12.8e6, INFINITY);
+    double long_rate = median_rate(rows, 51.2e6, INFINITY);
     return short_rate > 0.0 && long_rate > 0.0 ? fmin(1.0, long_rate / short_rate) : 1.0;
 }
 
