@@ -192,6 +192,28 @@ static void test_custom_order_equal_to_1f1b_gives_its_step(void **state) {
     remove(path);
 }
 
+/* The sample of a framework that writes its own orders: two chunks, split backwards. */
+static void test_custom_order_of_a_framework_runs(void **state) {
+    (void)state;
+    const char *shared = g_getenv("ORRERY_SHARED"), *source = g_getenv("top_srcdir");
+    g_autofree char *beside = g_strdup_printf("%s/../shared", source ? source : "..");
+    g_autofree char *path =
+        g_build_filename(shared && *shared ? shared : beside, "files", "train-configs",
+                         "torchtitan-custom_schedule.csv", NULL);
+    if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
+        skip();
+        return;
+    }
+    g_autofree char *sets = g_strdup_printf(
+        "layout.tp=1;layout.pp=2;layout.vpp=2;layout.dp=1;layout.sequence_parallel=no;"
+        "job.cluster=h100-ib:2;batch.global=8 sequences;schedule.name=%s",
+        path);
+    Step *s = step_new("tiny-pipeline", sets, STEP_CHECKED);
+    assert_int_equal(s->record->n_stages, 2);
+    assert_true(s->record->bubble_of_step_frac > 0);
+    step_free(s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gpipe_holds_every_micro_batch),
@@ -201,6 +223,7 @@ int main(void) {
         cmocka_unit_test(test_illegal_layouts_are_refused_with_every_reason),
         cmocka_unit_test(test_thirty_layers_on_four_stages_stay_thirty),
         cmocka_unit_test(test_custom_order_that_hangs_is_refused_with_its_cycle),
+        cmocka_unit_test(test_custom_order_of_a_framework_runs),
         cmocka_unit_test(test_custom_order_equal_to_1f1b_gives_its_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

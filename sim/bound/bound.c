@@ -53,7 +53,7 @@ static char *group_flaw(const OrrBound *b, const OrrBoundGroup *g, const char *k
             return g_strdup_printf("group %s: rank %u is in group %u of %u", kind, r,
                                    g->group_of[r], g->n_groups);
     for (uint32_t i = 0; i < g->n_groups; i++) {
-        if (g->class_of[i] >= g->n_classes)
+        if (g->n_classes > 0 && g->class_of[i] >= g->n_classes)
             return g_strdup_printf("group %s: class of %u", kind, i);
         for (uint32_t m = g->first_member[i]; m < g->first_member[i + 1]; m++)
             if (g->members[m] >= b->n_ranks || g->group_of[g->members[m]] != i)
