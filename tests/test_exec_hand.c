@@ -142,8 +142,18 @@ static void test_exec_large_sends_meet_the_receiver(void **state) {
     Case c = late_receiver(65, 64);
     OrrExecResult *x = run(&c);
     assert_int_equal(x->first_step_ns, 1000 + 20 + 50 + TAIL_NS);
-    /* idle of the sender: 900 for the receiver, 20 for the message */
-    assert_int_equal(x->rank_account_ns[ORR_OWN_EXPOSED_FIRST + ORR_COMM_PP], 20);
+    const int64_t *sender = x->rank_account_ns, *receiver = sender + ORR_N_OWNERS;
+    assert_int_equal(sender[ORR_K_GEMM], 150);
+    assert_int_equal(sender[ORR_OWN_BUBBLE], 900);
+    assert_int_equal(sender[ORR_OWN_EXPOSED_FIRST + ORR_COMM_PP], 20);
+    assert_int_equal(receiver[ORR_K_GEMM], 1010);
+    assert_int_equal(receiver[ORR_OWN_EXPOSED_FIRST + ORR_COMM_PP], 20);
+    assert_int_equal(receiver[ORR_OWN_BUBBLE], 40); /* the sender's last kernel, at the barrier */
+    /* what the end hung on: no wait lies on it */
+    assert_int_equal(x->path_ns[ORR_K_GEMM], 1000 + 50);
+    assert_int_equal(x->path_ns[ORR_PATH_LATENCY_FIRST + ORR_COMM_PP], 20);
+    assert_int_equal(x->path_ns[ORR_PATH_LATENCY_FIRST + ORR_COMM_STEP_END], 1);
+    assert_int_equal(x->path_ns[ORR_K_OPTIMIZER], 1);
     orr_exec_result_free(x);
     case_clear(&c);
 }

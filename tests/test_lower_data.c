@@ -97,6 +97,24 @@ static void test_zero_0_to_2_reduce_once_if_gradients_stay_whole(void **state) {
     }
 }
 
+/* An optimizer spread over two of four ranks: gradients are summed over the other two. */
+static void test_zero_1_in_shard_groups_sums_over_replicas(void **state) {
+    (void)state;
+    Step *s = replicated(1, "layout.hsdp_shard=2 ranks"), *whole = replicated(1, "");
+    OrrRecordComm reduce = data(s, ORR_COMM_DP_GRADIENT, ORR_REDUCE_SCATTER);
+    OrrRecordComm sum = data(s, ORR_COMM_DP_GRADIENT, ORR_ALL_REDUCE);
+    OrrRecordComm gather = data(s, ORR_COMM_DP_PARAMETER, ORR_ALL_GATHER);
+    assert_int_equal(reduce.group_size, 2);
+    assert_int_equal(reduce.bytes, 4 * (int64_t)TINY_PARAMS / 2);
+    assert_int_equal(sum.group_size, 2);
+    assert_int_equal(sum.bytes, reduce.bytes / 2);
+    assert_int_equal(gather.group_size, 2);
+    assert_int_equal(s->record->stages[1].mem_bytes[ORR_MEM_OPTIMIZER],
+                     2 * whole->record->stages[1].mem_bytes[ORR_MEM_OPTIMIZER]);
+    step_free(s);
+    step_free(whole);
+}
+
 /* M = 8 on P = 2: each micro-batch, or four runs of two, moves the bytes again. */
 static void test_zero_2_reduces_each_micro_batch_each_run_or_at_the_end(void **state) {
     (void)state;
@@ -191,6 +209,7 @@ int main(void) {
         cmocka_unit_test(test_fsdp_without_resharding_gathers_once_a_step),
         cmocka_unit_test(test_fsdp_reduces_in_the_dtype_it_is_told),
         cmocka_unit_test(test_hybrid_sharding_sums_shards_over_replicas),
+        cmocka_unit_test(test_zero_1_in_shard_groups_sums_over_replicas),
         cmocka_unit_test(test_zero_0_to_2_reduce_once_if_gradients_stay_whole),
         cmocka_unit_test(test_zero_2_reduces_each_micro_batch_each_run_or_at_the_end),
         cmocka_unit_test(test_zero_2_holds_gradients_whole_or_sharded),

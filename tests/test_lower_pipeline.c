@@ -82,6 +82,21 @@ static void test_interleaved_holds_its_warm_up_and_one_chunk(void **state) {
         }
 }
 
+/* Fewer micro-batches than stages run, and the report warns. */
+static void test_few_micro_batches_run_with_a_warning(void **state) {
+    (void)state;
+    static const char *const names[] = {"naive", "gpipe", "1f1b"};
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        Step *s = piped(names[i], 4, 1, 2, "");
+        bool is_warned = false;
+        for (uint32_t k = 0; k < s->record->n_warnings; k++)
+            is_warned |= strcmp(s->record->warnings[k].code, "few_micro_batches") == 0;
+        assert_true(is_warned);
+        assert_true(s->record->is_periodic);
+        step_free(s);
+    }
+}
+
 /* Blocking sends and receives, several chunks: no shape hangs. */
 static void test_batched_sends_of_interleaved_schedules_never_hang(void **state) {
     (void)state;
@@ -219,6 +234,7 @@ int main(void) {
         cmocka_unit_test(test_gpipe_holds_every_micro_batch),
         cmocka_unit_test(test_1f1b_holds_no_more_micro_batches_than_stages_follow),
         cmocka_unit_test(test_interleaved_holds_its_warm_up_and_one_chunk),
+        cmocka_unit_test(test_few_micro_batches_run_with_a_warning),
         cmocka_unit_test(test_batched_sends_of_interleaved_schedules_never_hang),
         cmocka_unit_test(test_illegal_layouts_are_refused_with_every_reason),
         cmocka_unit_test(test_thirty_layers_on_four_stages_stay_thirty),
