@@ -27,7 +27,7 @@ static const char *pick(Draws *d, const char *const *of) {
 
 static char *draw_cluster(Draws *d, uint32_t n) {
     static const char *const kinds[] = {"fat_tree", "clos", "ethernet", NULL};
-    static const char *const gpus[] = {"h100", "a100", NULL};
+    static const char *const gpus[] = {"h100", "a100", "v100", "a10", NULL};
     static const char *const overs[] = {"1", "2", "7", NULL};
     static const char *const routings[] = {"spread", "ecmp-hash", NULL};
     const char *kind = pick(d, kinds);
@@ -58,7 +58,7 @@ static char *draw_job(Draws *d) {
                                              "deepspeed-zero3",
                                              NULL};
     static const char *const schedules[] = {
-        "1f1b", "gpipe", "interleaved", "naive", "interleaved_padded", NULL};
+        "1f1b", "gpipe", "interleaved", "naive", "interleaved_padded", "zb_h1", NULL};
     static const char *const recomputes[] = {"none", "selective", "full", NULL};
     static const char *const orders[] = {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp", "dp-tp-cp-ep-pp",
                                          NULL};
@@ -84,6 +84,9 @@ static char *draw_job(Draws *d) {
                     cluster, pick(d, frameworks), tp, pp, vpp, dp, zero,
                     flip && tp > 1 ? "yes" : "no", schedule, m * mbs * dp, mbs, pick(d, recomputes),
                     pick(d, orders), pp * vpp * (1 + draw(d, 2)));
+    g_string_append_printf(s, ";model.tied=%s", draw(d, 2) ? "yes" : "no");
+    if (draw(d, 3) == 0)
+        g_string_append_printf(s, ";nccl.NCCL_ALGO=%s", draw(d, 2) ? "Tree" : "Ring");
     if (draw(d, 2)) /* messages large enough to fill links */
         g_string_append(s, ";model.hidden=2048;model.ffn=8192;model.head_dim=256");
     if (zero == 3)
