@@ -35,7 +35,11 @@ static int64_t charge_span(OrrExec *x, uint32_t r, const OrrEnded *e, int64_t en
     uint32_t n = x->bound->program->n_colls + x->bound->program->n_p2ps;
     OrrCommSum *sum =
         &x->sums[(e->step % ORR_WINDOWS) * n + orr_exec__sum_index(x, e->type, e->what)];
-    sum->exposed_ns += (double)(wait + transfer) * x->bound->weight[r];
+    OrrCommSum add = {.exposed_ns = (double)(wait + transfer) * x->bound->weight[r]};
+    sum->exposed_ns += add.exposed_ns;
+    if (add.exposed_ns > 0)
+        orr_exec__memo_sum(x, r, ORR_STREAM_COMPUTE, orr_exec__sum_index(x, e->type, e->what),
+                           &add);
     return to - from - wait - transfer;
 }
 
@@ -61,9 +65,10 @@ static void charge_comm(OrrExec *x, uint32_t r, uint32_t q, int64_t free_ns, int
  * @cause, then for the host. */
 void orr_exec__idle(OrrExec *x, uint32_t r, uint32_t cause, int64_t ready_ns, int64_t start_ns) {
     OrrRank *rank = &x->ranks[r];
-    int64_t free_ns = rank->lane[ORR_STREAM_COMPUTE].free_ns;
-    if (start_ns == free_ns)
+    int64_t free_ns = rank->idle_from_ns;
+    if (start_ns <= free_ns)
         return;
+    rank->idle_from_ns = start_ns;
     if (ready_ns > free_ns) {
         const OrrEnded *e = &rank->lane[cause].ended;
         if (cause != ORR_STREAM_HOST && e->is_set && e->type != ORR_ITEM_BLOCK)
@@ -80,9 +85,13 @@ void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
     OrrCommSum *sum =
         &x->sums[(l->step % ORR_WINDOWS) * n + orr_exec__sum_index(x, item->type, item->what)];
     double weight = x->bound->weight[r];
-    sum->count += weight;
-    sum->transfer_ns += (double)(x->now_ns - l->arrived_ns) * weight;
-    sum->wait_ns += (double)(l->arrived_ns - l->start_ns) * weight;
+    OrrCommSum add = {.count = weight,
+                      .transfer_ns = (double)(x->now_ns - l->arrived_ns) * weight,
+                      .wait_ns = (double)(l->arrived_ns - l->start_ns) * weight};
+    sum->count += add.count;
+    sum->transfer_ns += add.transfer_ns;
+    sum->wait_ns += add.wait_ns;
+    orr_exec__memo_sum(x, r, s, orr_exec__sum_index(x, item->type, item->what), &add);
 }
 
 static bool is_steady(const OrrExec *x, uint32_t k, int64_t *length) {

@@ -61,9 +61,11 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
         x->ranks[r].is_probed = options->probe && options->is_probed && options->is_probed[r];
     }
     log_new(x);
+    orr_exec__memo_new(x);
 }
 
 static void exec_clear(OrrExec *x) {
+    orr_exec__memo_clear(x);
     orr_exec__islands_clear(x);
     orr_compiled_free(x->compiled);
     orr_queue_clear(&x->queue);
@@ -110,6 +112,9 @@ static void handle(OrrExec *x, const OrrEvent *e) {
         break;
     case ORR_EV_LAUNCH:
         orr_exec__launch(x, r, s);
+        break;
+    case ORR_EV_PASS:
+        orr_exec__pass(x, e->id);
         break;
     case ORR_EV_ISLAND:
         if (orr_event_generation(e) == x->islands[e->id].generation)

@@ -14,10 +14,17 @@ enum {
     ORR_EV_COMM_END,   /* id: place */
     ORR_EV_LANE_END,   /* id: rank * ORR_N_STREAMS + stream: all parts had been delivered before */
     ORR_EV_FLOW_START, /* id: place */
+    ORR_EV_PASS,       /* id: a rank of the island whose pass is due */
     ORR_EV_LAUNCH      /* id: rank * ORR_N_STREAMS + stream */
 };
 
-typedef enum { ORR_LANE_BLOCKED, ORR_LANE_ISSUING, ORR_LANE_RUNNING, ORR_LANE_DONE } OrrLaneState;
+typedef enum {
+    ORR_LANE_BLOCKED,
+    ORR_LANE_ISSUING,
+    ORR_LANE_RUNNING,
+    ORR_LANE_DONE,
+    ORR_LANE_CHECKED /* waits for its island to take the pass as a whole */
+} OrrLaneState;
 typedef enum { ORR_PRED_PREVIOUS, ORR_PRED_WAIT, ORR_PRED_HOST, ORR_PRED_HOST_SYNC } OrrPred;
 
 /* The last item of a stream that has ended: who waits for the stream asks what it was. */
@@ -65,8 +72,12 @@ typedef struct {
     uint16_t waiting_for[ORR_N_STREAMS]; /* streams whose head waits for this one, a bit each */
     OrrLane lane[ORR_N_STREAMS];
     OrrProgress progress;
-    int64_t host_base_ns; /* issue time = base + host time of the program so far */
-    int64_t sync_ns;      /* when the last host synchronisation returned */
+    int64_t begin_ns[2]; /* of a pass: when compute and TP had all from outside */
+    uint32_t begin_cause[2];
+    uint32_t released, recorded; /* call that is executed event by event, that is recorded; or 0 */
+    int64_t idle_from_ns;        /* idle time of the compute stream is accounted up to here */
+    int64_t host_base_ns;        /* issue time = base + host time of the program so far */
+    int64_t sync_ns;             /* when the last host synchronisation returned */
     uint32_t rate[2];
     uint8_t sync_stream; /* what it waited for */
     uint32_t sync_index; /* the item of it; ORR_NONE before the first */
@@ -126,7 +137,9 @@ typedef struct {
     uint8_t type, pred, pred_stream;
 } OrrLogged;
 
-#define ORR_WINDOWS 8 /* at least the steps that islands can be apart */
+typedef struct OrrMemo OrrMemo;
+#define ORR_MAX_ISLAND 128u /* ranks; larger groups are external */
+#define ORR_WINDOWS 8       /* at least the steps that islands can be apart */
 #define ORR_LOG_STEPS 3
 
 typedef struct {
@@ -141,6 +154,7 @@ typedef struct {
     uint16_t external_mask;             /* the same, a bit each */
     uint8_t is_local_group[ORR_N_GROUPS];
     OrrHistory *history; /* [n_ranks * ORR_N_STREAMS], of local streams */
+    OrrMemo *memo;       /* NULL: every pass event by event */
     int64_t global_ns;   /* of the global queue; now_ns is that of the event in hand */
     OrrFluid *fluid;     /* NULL: no link can saturate */
     bool is_fluid_dirty;
@@ -171,7 +185,18 @@ void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s);
 static inline const OrrItem *orr_exec__head(const OrrExec *x, uint32_t r, uint32_t s) {
     return x->ranks[r].lane[s].head;
 }
+void orr_exec__wake(OrrExec *x, uint32_t r, uint32_t s);
+bool orr_exec__has_begin(OrrExec *x, uint32_t r, uint32_t s, int64_t *begin_ns, uint32_t *cause);
 int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s);
+/* memo.c */
+void orr_exec__memo_new(OrrExec *x);
+void orr_exec__memo_clear(OrrExec *x);
+bool orr_exec__begins_pass(const OrrExec *x, uint32_t r, uint32_t s);
+void orr_exec__check_in(OrrExec *x, uint32_t r, uint32_t s);
+void orr_exec__pass(OrrExec *x, uint32_t r);
+void orr_exec__memo_sum(OrrExec *x, uint32_t r, uint32_t s, uint32_t index, const OrrCommSum *add);
+void orr_exec__memo_mark(OrrExec *x, uint32_t r, uint32_t s);
+void orr_exec__memo_item(OrrExec *x, uint32_t r, uint32_t s);
 /* island.c */
 void orr_exec__islands_new(OrrExec *x);
 void orr_exec__islands_clear(OrrExec *x);
@@ -181,7 +206,7 @@ void orr_exec__run_island(OrrExec *x, uint32_t island, void (*handle)(OrrExec *,
 void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held);
 void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t purpose);
 void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change);
-void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s);
+void orr_exec__remember_at(OrrExec *x, uint32_t r, uint32_t s, uint32_t index, int64_t end_ns);
 bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index, int64_t *end_ns);
 /* block.c */
 void orr_exec__block_start(OrrExec *x, uint32_t r, const OrrItem *item, int64_t start_ns);

@@ -8,15 +8,13 @@
  * conservative parallel simulation (Chandy and Misra 1979) with one processor. */
 #include "sim/exec/exec_priv.h"
 
-#define MAX_ISLAND 128u /* ranks; larger groups are external */
-
 /* A group kind is local if its collectives share no link, and its groups are small. */
 static bool is_local(const OrrExec *x, uint32_t kind) {
     const OrrBoundGroup *g = &x->bound->groups[kind];
     if (kind != ORR_GROUP_TP || g->n_groups == 0 || g->n_pairs > 0)
         return false;
     for (uint32_t i = 0; i < g->n_groups; i++)
-        if (g->first_member[i + 1] - g->first_member[i] > MAX_ISLAND)
+        if (g->first_member[i + 1] - g->first_member[i] > ORR_MAX_ISLAND)
             return false;
     return g->loads.n_loads == 0 || g->loads.first[(gsize)g->n_groups * g->loads.n_loads] == 0;
 }
@@ -168,16 +166,16 @@ static void grow(OrrHistory *h) {
     g_free(old.entry);
 }
 
-/* The item of the stream that ends now may be asked for later. */
-void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s) {
+/* Item @index of the stream, which ends at @end_ns, may be asked for later. */
+void orr_exec__remember_at(OrrExec *x, uint32_t r, uint32_t s, uint32_t index, int64_t end_ns) {
     OrrHistory *h = &x->history[(gsize)r * ORR_N_STREAMS + s];
     if (h->n == h->capacity && h->n > 0)
         prune(x, r, s, h);
     if (h->n == h->capacity)
         grow(h);
     uint32_t at = (h->first + h->n++) & (h->capacity - 1);
-    h->entry[at].end_ns = x->now_ns;
-    h->entry[at].index = x->ranks[r].lane[s].completed;
+    h->entry[at].end_ns = end_ns;
+    h->entry[at].index = index;
 }
 
 /* When item @index of the stream ended; false if nobody could need it any more. */

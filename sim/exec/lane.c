@@ -49,6 +49,8 @@ typedef struct {
     uint8_t stream;
     uint32_t index;
     int64_t ready_ns;
+    int64_t begin_ns; /* the same of what is waited for outside of the call; and its stream */
+    uint32_t begin_cause;
 } OrrWaiting;
 
 static void consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint32_t need,
@@ -71,7 +73,8 @@ static void consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint3
     }
 }
 
-static OrrWaiting waiting(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
+/* What is waited for outside of the call: the host, earlier calls. */
+static OrrWaiting waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     const OrrCompiledRole *role = role_of(x, r);
     const OrrRank *rank = &x->ranks[r];
     const OrrLane *l = &rank->lane[s];
@@ -81,16 +84,26 @@ static OrrWaiting waiting(const OrrExec *x, uint32_t r, uint32_t s, const OrrIte
         rank->lane[ORR_STREAM_HOST].completed <
             l->step * all->syncs_before + row->syncs_before + item->n_syncs_before)
         w.missing |= 1u << ORR_STREAM_HOST;
-    for (uint32_t i = 0; i < item->n_waits; i++) {
-        const OrrItemWait *wait = &x->compiled->waits[item->first_wait + i];
-        uint32_t q = wait->stream;
-        consider(x, r, s, q, l->step * all->base[q] + row->base[q] + wait->count, &w);
-    }
     for (uint32_t i = row->first_cross; i < row[1].first_cross; i++) {
         const OrrCrossWait *c = &role->cross[i];
         if (c->stream == s && c->item == l->item && c->steps_back <= l->step)
             consider(x, r, s, c->src_stream,
                      (l->step - c->steps_back) * all->base[c->src_stream] + c->src_count, &w);
+    }
+    w.begin_ns = w.ready_ns;
+    w.begin_cause = w.has_wait ? w.stream : s;
+    return w;
+}
+
+static OrrWaiting waiting(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
+    const OrrCompiledRole *role = role_of(x, r);
+    const OrrLane *l = &x->ranks[r].lane[s];
+    const OrrCallRow *row = row_of(x, r, s), *all = &role->rows[role->n_calls];
+    OrrWaiting w = waiting_outside(x, r, s, item);
+    for (uint32_t i = 0; i < item->n_waits; i++) {
+        const OrrItemWait *wait = &x->compiled->waits[item->first_wait + i];
+        uint32_t q = wait->stream;
+        consider(x, r, s, q, l->step * all->base[q] + row->base[q] + wait->count, &w);
     }
     return w;
 }
@@ -124,7 +137,7 @@ static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaitin
     l->blocker_end_ns = o->free_ns;
 }
 
-static void wake(OrrExec *x, uint32_t r, uint32_t s) {
+void orr_exec__wake(OrrExec *x, uint32_t r, uint32_t s) {
     for (uint32_t left = x->ranks[r].waiting_for[s]; left; left &= left - 1)
         orr_exec__try_start(x, r, __builtin_ctz(left));
 }
@@ -157,7 +170,7 @@ static void try_sync(OrrExec *x, uint32_t r) {
             return;
         note_predecessor(x, r, ORR_STREAM_HOST, &w);
         pass_sync(x, r, item, w.ready_ns);
-        wake(x, r, ORR_STREAM_HOST);
+        orr_exec__wake(x, r, ORR_STREAM_HOST);
     }
 }
 
@@ -183,6 +196,16 @@ static void note_issue_bound(const OrrRank *rank, OrrLane *l) {
     l->pred_index = has_synced ? rank->sync_index : l->pred_index;
 }
 
+/* Whether the head of the stream has all that it waits for outside of its call, and since when. */
+bool orr_exec__has_begin(OrrExec *x, uint32_t r, uint32_t s, int64_t *begin_ns, uint32_t *cause) {
+    OrrWaiting w = waiting_outside(x, r, s, orr_exec__head(x, r, s));
+    set_blocked(&x->ranks[r], s, w.missing);
+    orr_exec__hold(x, r, s, (w.missing & x->external_mask) != 0);
+    *begin_ns = w.begin_ns;
+    *cause = w.begin_cause;
+    return w.missing == 0;
+}
+
 void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
     OrrRank *rank = &x->ranks[r];
     OrrLane *l = &rank->lane[s];
@@ -190,6 +213,10 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
         return;
     if (s == ORR_STREAM_HOST) {
         try_sync(x, r);
+        return;
+    }
+    if (!x->is_external[s] && orr_exec__begins_pass(x, r, s)) {
+        orr_exec__check_in(x, r, s);
         return;
     }
     const OrrItem *item = orr_exec__head(x, r, s);
@@ -212,14 +239,16 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
         note_issue_bound(rank, l);
     }
     if (item->type == ORR_ITEM_BLOCK) {
-        if (s == ORR_STREAM_COMPUTE)
+        if (s == ORR_STREAM_COMPUTE) {
+            orr_exec__idle(x, r, w.begin_cause, w.begin_ns, w.begin_ns);
             orr_exec__idle(x, r, cause, ready, start);
+        }
         l->state = ORR_LANE_RUNNING;
         l->start_ns = l->arrived_ns = start;
         orr_exec__block_start(x, r, item, start);
     } else if (x->is_external[s]) {
         post_launch(x, r, s, item, start);
-    } else if (start > x->now_ns) {
+    } else if (start != x->now_ns) {
         l->state = ORR_LANE_ISSUING;
         orr_exec__push_local(x, r, start, ORR_EV_LAUNCH, 0, r * ORR_N_STREAMS + s);
     } else {
@@ -291,9 +320,14 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
                           item->type,  l->is_issue_bound, 1};
     l->ended_blocker = l->blocker;
     l->ended_blocker_end_ns = l->blocker_end_ns;
-    if (!x->is_external[s] && (item->waiters & x->external_mask))
-        orr_exec__remember(x, r, s);
+    if (!x->is_external[s] && (item->waiters & x->external_mask)) {
+        orr_exec__remember_at(x, r, s, l->completed, x->now_ns);
+        orr_exec__memo_mark(x, r, s);
+    }
+    orr_exec__memo_item(x, r, s);
     l->free_ns = x->now_ns;
+    if (s == ORR_STREAM_COMPUTE)
+        rank->idle_from_ns = x->now_ns;
     l->completed++;
     l->state = ORR_LANE_BLOCKED;
     uint32_t step = l->step;
@@ -302,5 +336,5 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
     if (item->is_step_end)
         orr_exec__step_end(x, r, step);
     orr_exec__try_start(x, r, s);
-    wake(x, r, s);
+    orr_exec__wake(x, r, s);
 }

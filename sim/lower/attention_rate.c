@@ -27,16 +27,14 @@ static const double library_rate[][2] = {
     [ORR_ATTENTION_TRITON] = {1.0 / 1.4, 1.0 / 2.0},
 };
 
-double orr_lower__attention_rate(OrrAttentionLibrary library, OrrArch arch, OrrKernelPass pass)
-{
+double orr_lower__attention_rate(OrrAttentionLibrary library, OrrArch arch, OrrKernelPass pass) {
     int is_backward = pass != ORR_PASS_FORWARD;
     if (library == ORR_ATTENTION_NATIVE)
         return 1.0;
     return flash2_rate[arch][is_backward] * library_rate[library][is_backward];
 }
 
-int64_t orr_lower__kernel_ns(const OrrLowering *in, const OrrKernel *kernel)
-{
+int64_t orr_lower__kernel_ns(const OrrLowering *in, const OrrKernel *kernel) {
     int64_t ns = orr_cost_in_step_ns(in->cost, kernel);
     if (kernel->kind != ORR_K_ATTENTION)
         return ns;

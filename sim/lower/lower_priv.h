@@ -56,7 +56,7 @@ void orr_lower__piece_end(OrrLower *w, OrrPiece *piece);
  */
 uint32_t orr_lower__reduce(OrrLower *w, uint64_t n_params, uint32_t ready);
 OrrColl orr_lower__gather(const OrrLower *w, uint64_t n_params, const char *label);
-bool orr_lower__reduces(const OrrLower *w);        /* gradients meet other ranks at all */
+bool orr_lower__reduces(const OrrLower *w); /* gradients meet other ranks at all */
 /* Whole gradients of @n_params beside the shard, from the first backward to the end of their
  * reduction; 0: there is no such buffer. */
 int64_t orr_lower__buffer_bytes(const OrrLower *w, uint64_t n_params);

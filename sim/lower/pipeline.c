@@ -88,6 +88,23 @@ static void wait_for_output(Role *role, uint32_t call, uint32_t i) {
                                   role->piece[i]->last[streams[k]], 0);
 }
 
+/* A collective is launched behind all that the compute stream has been given so far (PyTorch's
+ * collectives wait for the current stream): where a pass begins with one, behind the pass before.
+ */
+static void wait_for_compute_before(Role *role, uint32_t i) {
+    const OrrPiece *piece = role->piece[i];
+    uint32_t tp = piece->first[ORR_STREAM_TP], compute = piece->first[ORR_STREAM_COMPUTE];
+    uint32_t call = role->call[i];
+    if (tp == ORR_NONE || tp > compute)
+        return;
+    while (i-- > 0)
+        if (role->piece[i]->last[ORR_STREAM_COMPUTE] != ORR_NONE) {
+            orr_builder_call_wait(role->w->b, call, tp, role->call[i],
+                                  role->piece[i]->last[ORR_STREAM_COMPUTE], 0);
+            return;
+        }
+}
+
 /* The pass itself; its first operations wait for the input, or for its scattered parts' gather. */
 static void compute_call(Role *role, uint32_t i) {
     OrrLower *w = role->w;
@@ -113,6 +130,7 @@ static void compute_call(Role *role, uint32_t i) {
     }
     role->call[i] =
         orr_builder_call(w->b, role->piece[i]->segment, slot->pass, slot->chunk, slot->micro_batch);
+    wait_for_compute_before(role, i);
     static const OrrStream streams[] = {ORR_STREAM_COMPUTE, ORR_STREAM_TP};
     for (int k = 0; k < 2 && source != ORR_NONE; k++)
         if (role->piece[i]->first[streams[k]] != ORR_NONE)
