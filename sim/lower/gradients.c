@@ -31,7 +31,7 @@ static uint32_t reduce_replicas(OrrLower *w, uint64_t n_params) {
     return orr_builder_coll(w->b, ORR_STREAM_DP, &coll);
 }
 
-uint32_t orr_lower__reduce(OrrLower *w, uint64_t n_params, uint32_t ready) {
+static uint32_t reduce_once(OrrLower *w, uint64_t n_params, uint32_t ready) {
     bool is_sharded = w->layout->zero_stage > 0;
     OrrColl coll =
         data_coll(w, is_sharded ? ORR_REDUCE_SCATTER : ORR_ALL_REDUCE, w->precision->reduce,
@@ -39,6 +39,14 @@ uint32_t orr_lower__reduce(OrrLower *w, uint64_t n_params, uint32_t ready) {
     uint32_t op = orr_builder_coll(w->b, ORR_STREAM_DP, &coll);
     orr_builder_wait(w->b, ready);
     return w->replicas > 1 ? reduce_replicas(w, n_params) : op;
+}
+
+/* Buckets smaller than what is final take a call each (a bucket of 0: a unit at a time). */
+uint32_t orr_lower__reduce(OrrLower *w, uint64_t n_params, uint32_t ready) {
+    uint64_t most = (uint64_t)(w->fw->bucket_bytes / orr_dtype_bytes(w->precision->reduce));
+    for (; most > 0 && n_params > most; n_params -= most)
+        reduce_once(w, most, ready);
+    return reduce_once(w, n_params, ready);
 }
 
 OrrColl orr_lower__gather(const OrrLower *w, uint64_t n_params, const char *label) {

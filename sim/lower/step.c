@@ -158,10 +158,28 @@ static void emit_gather(End *e, uint64_t n_params) {
     orr_builder_wait(e->w->b, updated);
 }
 
+/* What was gathered flat goes to each tensor's slice of each rank by a kernel of its own; before, the
+ * slices were joined rank by rank into the buffers (nanotron distributed.py, all_gather_coalesced).
+ * Half a launch each: a bare copy has no module and no autograd around it (cudaLaunchKernel alone is
+ * 3 to 7 us in Kineto traces, where a profile's launch is 10). */
+static void copy_slices(End *e, uint32_t gathered) {
+    const OrrLower *w = e->w;
+    double bytes = (double)e->n_params * orr_dtype_bytes(w->precision->gather);
+    OrrKernel k = {.kind = ORR_K_COPY, .dtype = (uint8_t)w->precision->gather, .label = "slices",
+                   .bytes_read = 2.0 * bytes, .bytes_written = 2.0 * bytes,
+                   .launches = w->dp * (e->n_tensors + 1) / 2 + 1};
+    orr_builder_kernel(w->b, ORR_STREAM_COMPUTE, &k);
+    orr_builder_wait(w->b, gathered);
+}
+
 static void gather_updated(End *e) {
     const OrrLower *w = e->w;
     if (w->dp > 1 && (w->layout->zero_stage == 1 || w->layout->zero_stage == 2))
         walk_gathers(w, e->stage, ORR_NONE, 0, emit_gather, e);
+    else
+        return;
+    if (w->fw->gather_by_copies && !orr_lower__gathers_behind(w))
+        copy_slices(e, orr_builder_last_on(w->b, ORR_STREAM_DP_PARAMETER));
 }
 
 uint32_t orr_lower__gather_of_unit(const OrrLower *w, uint32_t stage, uint32_t chunk,

@@ -140,6 +140,7 @@ typedef struct {
     bool shard_gradient_buffer;  /* ZeRO-2: the buffer is 1/d outside of its reduction */
     double bucket_bytes;         /* gradient bucket; 0: one a layer */
     double param_bucket_bytes;
+    bool gather_by_copies; /* updated parameters reach their tensors slice by slice */
     uint32_t fsdp_prefetch;      /* layers gathered ahead of use */
     bool fsdp_rate_limit;        /* host waits so that at most prefetch + 1 layers are gathered */
     bool grads_as_parameters;    /* gradient buffer has the parameters' dtype */
