@@ -295,3 +295,14 @@ char *orr_import_hf_text(const char *name, const char *text, gsize length, GStri
     g_autoptr(OrrJson) json = orr_json_parse(name, text, length, ORR_JSON_INFINITY, error);
     return json != NULL ? import_json(json, warnings, error) : NULL;
 }
+
+static char *run(const OrrImport *import, GError **error) {
+    return orr_import_hf(import->path, import->notes, error);
+}
+
+const OrrImporter orr_importer_hf = {
+    .name = "hf",
+    .summary = "config.json of a dense decoder on Hugging Face to a model file",
+    .source = "huggingface/transformers, configuration_*.py",
+    .run = run,
+};

@@ -7,6 +7,7 @@
 #ifndef WORKLOADS_IMPORT_HF_H
 #define WORKLOADS_IMPORT_HF_H
 
+#include "sim/io/importer.h"
 #include "sim/base/error.h"
 
 /**
@@ -20,5 +21,8 @@ char *orr_import_hf(const char *path, GString *warnings, GError **error);
 /* The same of a text; @name stands for the file in messages. */
 char *orr_import_hf_text(const char *name, const char *text, gsize length, GString *warnings,
                          GError **error);
+
+/* The same as a form of `orrery import`. */
+extern const OrrImporter orr_importer_hf;
 
 #endif

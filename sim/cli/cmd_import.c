@@ -1,31 +1,45 @@
-/* orrery import: files of other programs into ours. */
+/* orrery import: files of other programs into ours. The forms are in importers.c. */
 #include "sim/cli/commands.h"
 
 #include "sim/base/words.h"
-#include "workloads/import_hf.h"
+#include "sim/cli/importers.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const char *const kinds[] = {"hf", NULL};
-
 static const OrrOption options[] = {
     ORR_OPTION_OUTPUT,
+    {"op", 0, "NAMES", false, "nccl-tests: the collective, or one a table, comma-separated"},
+    {"ranks", 0, "N", false, "nccl-tests: how many ranks took part, if the file does not say"},
     ORR_OPTION_HELP,
     ORR_OPTION_END,
 };
 
+static const OrrImporter *find(const char *name, GError **error) {
+    for (int i = 0; orr_importers[i]; i++)
+        if (strcmp(orr_importers[i]->name, name) == 0)
+            return orr_importers[i];
+    g_autofree char *hint = orr_words_hint(name, orr_importer_names);
+    orr_fail_usage(error, "orrery import: unknown kind '%s'; %s", name, hint);
+    return NULL;
+}
+
 static bool run(OrrCli *cli, GError **error) {
-    const char *kind = orr_cli_argument(cli, 0), *path = orr_cli_argument(cli, 1);
-    if (strcmp(kind, "hf") != 0) {
-        g_autofree char *hint = orr_words_hint(kind, kinds);
-        return orr_fail_usage(error, "orrery import: unknown kind '%s'; %s", kind, hint);
-    }
-    g_autoptr(GString) warnings = g_string_new(NULL);
-    g_autofree char *text = orr_import_hf(path, warnings, error);
+    const OrrImporter *importer = find(orr_cli_argument(cli, 0), error);
+    int64_t n_ranks = 0;
+    if (!importer || !orr_cli_int(cli, "ranks", 1, 10000000, &n_ranks, error))
+        return false;
+    g_autoptr(GString) notes = g_string_new(NULL);
+    OrrImport import = {
+        .path = orr_cli_argument(cli, 1),
+        .op = orr_cli_value(cli, "op"),
+        .n_ranks = (guint)n_ranks,
+        .notes = notes,
+    };
+    g_autofree char *text = importer->run(&import, error);
+    fputs(notes->str, stderr);
     if (!text)
         return false;
-    fputs(warnings->str, stderr);
     g_autoptr(OrrOut) out = orr_cli_output(cli, error);
     if (!out)
         return false;
@@ -41,9 +55,13 @@ const OrrCommand orr_cmd_import = {
         "hf: a Hugging Face config.json of a dense decoder becomes a model file. Keys that "
         "are absent take the defaults of their architecture, which are told on stderr. What "
         "cannot be modelled is refused by name.\n\n"
+        "nccl-tests: output of nccl-tests or rccl-tests (text of any version, JSON) or of "
+        "PyTorch's all_reduce_bench becomes a CSV table of collectives. Rows that are cut, have "
+        "no time or wrong values are left out and told.\n\n"
         "  orrery import hf config.json -o my-model.ini\n"
-        "  orrery show model ./my-model.ini",
-    .kinds = kinds,
+        "  orrery show model ./my-model.ini\n"
+        "  orrery import nccl-tests all_reduce.log -o all_reduce.csv",
+    .kinds = orr_importer_names,
     .min_arguments = 2,
     .max_arguments = 2,
     .options = options,

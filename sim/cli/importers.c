@@ -1,0 +1,15 @@
+#include "sim/cli/importers.h"
+
+#include <stddef.h>
+
+#include "calibrate/nccl_tests.h"
+#include "workloads/import_hf.h"
+
+const OrrImporter *const orr_importers[] = {
+    &orr_importer_hf,
+    &orr_importer_nccl_tests,
+    NULL,
+};
+
+/* checked against the table by tests/test_import_files.c */
+const char *const orr_importer_names[] = {"hf", "nccl-tests", NULL};

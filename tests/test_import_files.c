@@ -1,0 +1,132 @@
+/* Every file of the shared samples that an importer is for, with what must come of it. Skips where
+ * the samples are absent. */
+#include "tests/near.h"
+
+#include <string.h>
+
+#include "sim/cli/importers.h"
+
+/* lines: of the output, 0: the file is refused. says: stands in the notes or in the error. */
+typedef struct {
+    const char *importer, *file, *op;
+    guint lines;
+    const char *says;
+} Expected;
+
+#define N "nccl-tests"
+#define NL "nccl-tests-logs/"
+static const Expected all[] = {
+    {N, NL "aws-1.log", NULL, 59, "used as far as it is whole, 29 rows"},
+    {N, NL "aws-3.log", NULL, 13, "busbw over algbw leaves 16"},
+    {N, NL "bigscience-all_reduce_bench-a100.txt", NULL, 0, "no result of all_reduce_bench"},
+    {N, NL "cw-1.log", NULL, 11, "busbw over algbw leaves"},
+    {N, NL "cw-3.log", NULL, 13, NULL},
+    {N, NL "fork-json-by-size.json", NULL, 0, "identifier = \"nccl-tests structured output\""},
+    {N, NL "h100-8gpu-sweep-1.log", NULL, 65, "leave all_reduce"},
+    {N, NL "issue-tree-2node-4nic.log", NULL, 11, "leaves 2 of them"},
+    {N, NL "new-json-v3.json", NULL, 11, NULL},
+    {N, NL "new-layout-version-lines.log", NULL, 11, NULL},
+    {N, NL "oci-1.log", NULL, 11, NULL},
+    {N, NL "odd-empty.log", NULL, 0, "the file is empty"},
+    {N, NL "odd-mpirun-tagged.log", NULL, 65, NULL},
+    {N, NL "odd-nan.log", NULL, 63, "a time is not a number: the row is left out"},
+    {N, NL "odd-timestamps.log", NULL, 65, NULL},
+    {N, NL "odd-truncated.log", NULL, 29, ":27: the row is cut and left out"},
+    {N, NL "odd-two-runs-one-file.log", NULL, 0, "say --op with 2 names"},
+    {N, NL "odd-two-runs-one-file.log", "all_reduce,all_gather", 129, "wrong collective"},
+    {N, NL "odd-wrong-nonzero.log", NULL, 57, ":44: the test found wrong values"},
+    {N, NL "old-2.8-a100-allgather.log", NULL, 0, "its name suggests all_gather"},
+    {N, NL "old-2.8-a100-allgather.log", "all_gather", 59, "5 rows of size 0"},
+    {N, NL "old-2.8-a100-allreduce.log", NULL, 65, "leave all_reduce"},
+    {N, NL "old-2.8-a100-broadcast.log", NULL, 65, "leave broadcast"},
+    {N, NL "old-2.8-a100-reducescatter.log", NULL, 59, "leave reduce_scatter"},
+};
+
+/* Folders whose every file must stand in the table. */
+static const char *const folders[] = {"nccl-tests-logs"};
+
+static char *shared_files(void) {
+    const char *shared = g_getenv("ORRERY_SHARED"), *top = g_getenv("top_srcdir");
+    g_autofree char *beside = g_build_filename(top ? top : ORR_SRCDIR, "..", "shared", NULL);
+    return g_build_filename(shared ? shared : beside, "files", NULL);
+}
+
+static const OrrImporter *importer_named(const char *name) {
+    for (int i = 0; orr_importers[i]; i++)
+        if (strcmp(orr_importers[i]->name, name) == 0)
+            return orr_importers[i];
+    fail_msg("no importer %s", name);
+    return NULL;
+}
+
+static guint count_lines(const char *text) {
+    guint n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static void test_every_shared_file_is_read_or_refused_for_its_reason(void **state) {
+    (void)state;
+    g_autofree char *base = shared_files();
+    if (!g_file_test(base, G_FILE_TEST_IS_DIR))
+        skip();
+    guint n_bad = 0;
+    for (guint i = 0; i < G_N_ELEMENTS(all); i++) {
+        const Expected *e = &all[i];
+        g_autofree char *path = g_build_filename(base, e->file, NULL);
+        g_autoptr(GString) notes = g_string_new(NULL);
+        g_autoptr(GError) error = NULL;
+        OrrImport import = {.path = path, .op = e->op, .notes = notes};
+        g_autofree char *text = importer_named(e->importer)->run(&import, &error);
+        guint lines = text ? count_lines(text) : 0;
+        const char *said = error ? error->message : notes->str;
+        bool is_said = !e->says || strstr(notes->str, e->says) || strstr(said, e->says);
+        if (lines == e->lines && is_said && (text != NULL) == (error == NULL))
+            continue;
+        print_error("%s: %u lines (expected %u), said: %.900s\n", e->file, lines, e->lines, said);
+        n_bad++;
+    }
+    assert_int_equal(n_bad, 0);
+}
+
+static void test_table_has_every_file_of_its_folders(void **state) {
+    (void)state;
+    g_autofree char *base = shared_files();
+    if (!g_file_test(base, G_FILE_TEST_IS_DIR))
+        skip();
+    for (guint k = 0; k < G_N_ELEMENTS(folders); k++) {
+        g_autofree char *folder = g_build_filename(base, folders[k], NULL);
+        GDir *dir = g_dir_open(folder, 0, NULL);
+        assert_non_null(dir);
+        for (const char *name; (name = g_dir_read_name(dir));) {
+            g_autofree char *file = g_build_filename(folders[k], name, NULL);
+            guint i = 0;
+            while (i < G_N_ELEMENTS(all) && strcmp(all[i].file, file) != 0)
+                i++;
+            if (i == G_N_ELEMENTS(all))
+                fail_msg("%s is in no row of the table", file);
+        }
+        g_dir_close(dir);
+    }
+}
+
+static void test_importers_have_a_name_a_sentence_and_a_source(void **state) {
+    (void)state;
+    int i = 0;
+    for (; orr_importers[i]; i++) {
+        assert_string_equal(orr_importers[i]->name, orr_importer_names[i]);
+        assert_true(strlen(orr_importers[i]->summary) > 10);
+        assert_true(strlen(orr_importers[i]->source) > 3);
+    }
+    assert_null(orr_importer_names[i]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_shared_file_is_read_or_refused_for_its_reason),
+        cmocka_unit_test(test_table_has_every_file_of_its_folders),
+        cmocka_unit_test(test_importers_have_a_name_a_sentence_and_a_source),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
