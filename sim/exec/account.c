@@ -49,10 +49,11 @@ static int64_t charge_span(OrrExec *x, uint32_t r, const OrrEnded *e, int64_t en
 static void charge_comm(OrrExec *x, uint32_t r, uint32_t q, int64_t free_ns, int64_t ready_ns) {
     OrrRank *rank = &x->ranks[r];
     const OrrLane *l = &rank->lane[q];
-    const OrrEnded *e = &l->ended;
+    const OrrTrail *trail = &rank->trail[q];
+    const OrrEnded *e = &trail->ended;
     int64_t before = charge_span(x, r, e, l->free_ns, free_ns, ready_ns);
-    if (before > 0 && l->ended_blocker.is_set)
-        before = charge_span(x, r, &l->ended_blocker, l->ended_blocker_end_ns, free_ns,
+    if (before > 0 && trail->ended_blocker.is_set)
+        before = charge_span(x, r, &trail->ended_blocker, trail->ended_blocker_end_ns, free_ns,
                              free_ns + before);
     OrrItem item = {.type = e->type, .what = e->what};
     bool takes_sms;
@@ -70,7 +71,7 @@ void orr_exec__idle(OrrExec *x, uint32_t r, uint32_t cause, int64_t ready_ns, in
         return;
     rank->idle_from_ns = start_ns;
     if (ready_ns > free_ns) {
-        const OrrEnded *e = &rank->lane[cause].ended;
+        const OrrEnded *e = &rank->trail[cause].ended;
         if (cause != ORR_STREAM_HOST && e->is_set && e->type != ORR_ITEM_BLOCK)
             charge_comm(x, r, cause, free_ns, ready_ns);
         else

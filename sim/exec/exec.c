@@ -3,6 +3,10 @@
 
 #include "sim/exec/exec_priv.h"
 
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
 #define DEFAULT_STEPS 8
 
 void orr_exec__show(const OrrExec *x, const OrrSpan *span) {
@@ -35,6 +39,21 @@ static void log_new(OrrExec *x) {
     x->log = g_new0(OrrLogged, n + 1);
 }
 
+/* The state of all ranks is visited over and over: large pages spare most of the address lookups.
+ */
+#define LARGE_PAGE (2u << 20)
+
+static OrrRank *ranks_new(uint32_t n) {
+    gsize bytes = ((gsize)n * sizeof(OrrRank) + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+    OrrRank *ranks = aligned_alloc(n > 256 ? LARGE_PAGE : 64, bytes);
+    if (!ranks)
+        g_error("out of memory: %" G_GSIZE_FORMAT " bytes for %u ranks", bytes, n);
+    if (n > 256)
+        madvise(ranks, bytes, MADV_HUGEPAGE);
+    memset(ranks, 0, (gsize)n * sizeof(OrrRank));
+    return ranks;
+}
+
 static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *options) {
     x->bound = bound;
     x->options = options;
@@ -46,7 +65,7 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     if (bound->n_links > 0)
         x->fluid = orr_fluid_new(bound->capacity, bound->n_links);
     uint32_t n_comms = bound->program->n_colls + bound->program->n_p2ps;
-    x->ranks = g_new0(OrrRank, bound->n_ranks);
+    x->ranks = ranks_new(bound->n_ranks);
     x->end_ns = g_new0(int64_t, (gsize)x->max_steps * bound->n_ranks);
     x->window_ns = g_new0(int64_t, (gsize)ORR_WINDOWS * bound->n_ranks * ORR_N_OWNERS);
     x->to_end = g_new(uint32_t, x->max_steps);
@@ -71,7 +90,7 @@ static void exec_clear(OrrExec *x) {
     orr_queue_clear(&x->queue);
     if (x->fluid)
         orr_fluid_free(x->fluid);
-    g_free(x->ranks);
+    free(x->ranks);
     g_free(x->places);
     g_free(x->end_ns);
     g_free(x->window_ns);

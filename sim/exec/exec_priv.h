@@ -34,29 +34,33 @@ typedef struct {
     uint8_t type, is_issue_bound, is_set;
 } OrrEnded;
 
-/* One stream of one rank. */
+/* One stream of one rank: what every item touches, a cache line. */
 typedef struct {
     const OrrItem *head; /* of the compiled program; valid unless the lane is done */
+    int64_t free_ns;     /* end of the last item */
+    int64_t start_ns;    /* launch of the current item */
+    int64_t arrived_ns;  /* its last arrival */
     uint32_t call, item; /* head */
     uint32_t step;
     uint32_t completed; /* items ended since the beginning */
     uint32_t generation;
-    uint32_t last_rank; /* who arrived last at the meeting of the current or last item */
-    uint32_t pred_index;
     uint16_t pending;    /* parts of the current item yet to end */
     uint16_t blocked_on; /* streams that the head waits for, a bit each */
     uint8_t state, is_issue_bound, pred, pred_stream;
-    uint32_t seen[2];   /* external streams: items of compute and TP that they have waited for */
-    uint8_t is_held;    /* a local stream that waits for an external one: counted by its island */
-    int64_t free_ns;    /* end of the last item */
-    int64_t start_ns;   /* launch of the current item */
-    int64_t arrived_ns; /* its last arrival */
-    int64_t latency_ns; /* of its transfer, part of the time from arrival to end */
+    uint8_t is_held; /* a local stream that waits for an external one: counted by its island */
+} OrrLane;
+
+/* The rest: what communication leaves behind for the accounts and the path. */
+typedef struct {
     OrrEnded ended;
     OrrEnded blocker;       /* communication that the current item waited for, if it did */
     OrrEnded ended_blocker; /* the same of the last item that has ended */
     int64_t blocker_end_ns, ended_blocker_end_ns;
-} OrrLane;
+    int64_t latency_ns; /* of the transfer, part of the time from arrival to end */
+    uint32_t last_rank; /* who arrived last at the meeting of the current or last item */
+    uint32_t pred_index;
+    uint32_t seen[2]; /* external streams: items of compute and TP that they have waited for */
+} OrrTrail;
 
 /* Where the current block of the compute stream is: in kernel `kernel`, begun at `begun_ns`, with
  * `left` (nanoseconds << 16 at rate 1) to do from `at_ns` on. */
@@ -69,8 +73,8 @@ typedef struct {
 } OrrProgress;
 
 typedef struct {
-    uint16_t waiting_for[ORR_N_STREAMS]; /* streams whose head waits for this one, a bit each */
     OrrLane lane[ORR_N_STREAMS];
+    uint16_t waiting_for[ORR_N_STREAMS]; /* streams whose head waits for this one, a bit each */
     OrrProgress progress;
     int64_t begin_ns[2]; /* of a pass: when compute and TP had all from outside */
     uint32_t begin_cause[2];
@@ -84,7 +88,8 @@ typedef struct {
     uint8_t is_probed;
     uint16_t resident[ORR_N_COMM_KINDS];
     int64_t owner_ns[ORR_N_OWNERS];
-} OrrRank;
+    OrrTrail trail[ORR_N_STREAMS];
+} __attribute__((aligned(64))) OrrRank;
 
 /* Ends of items of a local stream that external streams may ask for later, oldest first. */
 typedef struct {
@@ -154,6 +159,7 @@ typedef struct {
     uint16_t external_mask;             /* the same, a bit each */
     uint8_t is_local_group[ORR_N_GROUPS];
     OrrHistory *history; /* [n_ranks * ORR_N_STREAMS], of local streams */
+    bool is_ahead;       /* an island is being run */
     OrrMemo *memo;       /* NULL: every pass event by event */
     int64_t global_ns;   /* of the global queue; now_ns is that of the event in hand */
     OrrFluid *fluid;     /* NULL: no link can saturate */

@@ -96,6 +96,7 @@ static int64_t horizon(const OrrExec *x, const OrrIsland *island) {
 
 void orr_exec__run_island(OrrExec *x, uint32_t i, void (*handle)(OrrExec *, const OrrEvent *)) {
     OrrIsland *island = &x->islands[i];
+    x->is_ahead = true;
     island->queued_ns = INT64_MIN; /* while it runs, pushes need no announcement */
     while (island->queue.n > 0 && island->queue.heap[0].time_ns <= horizon(x, island) &&
            !x->is_over && !x->mismatch) {
@@ -104,6 +105,7 @@ void orr_exec__run_island(OrrExec *x, uint32_t i, void (*handle)(OrrExec *, cons
         x->n_events++;
         handle(x, &e);
     }
+    x->is_ahead = false;
     x->now_ns = x->global_ns;
     island->queued_ns = INT64_MAX;
     announce(x, i);
@@ -148,7 +150,7 @@ static void prune(OrrExec *x, uint32_t r, uint32_t s, OrrHistory *h) {
     for (uint32_t q = 0; q < ORR_N_STREAMS; q++) {
         const OrrLane *l = &x->ranks[r].lane[q];
         if (x->is_external[q] && (x->compiled->waiters[s] & 1u << q) && l->state != ORR_LANE_DONE)
-            least = MIN(least, l->seen[s == ORR_STREAM_COMPUTE ? 0 : 1]);
+            least = MIN(least, x->ranks[r].trail[q].seen[s == ORR_STREAM_COMPUTE ? 0 : 1]);
     }
     while (h->n > 0 && h->entry[h->first].index < least) {
         h->first = (h->first + 1) & (h->capacity - 1);

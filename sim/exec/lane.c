@@ -80,9 +80,8 @@ static OrrWaiting waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, cons
     const OrrLane *l = &rank->lane[s];
     const OrrCallRow *row = row_of(x, r, s), *all = &role->rows[role->n_calls];
     OrrWaiting w = {.ready_ns = s == ORR_STREAM_HOST ? INT64_MIN : l->free_ns};
-    if (s != ORR_STREAM_HOST &&
-        rank->lane[ORR_STREAM_HOST].completed <
-            l->step * all->syncs_before + row->syncs_before + item->n_syncs_before)
+    uint32_t syncs = l->step * all->syncs_before + row->syncs_before + item->n_syncs_before;
+    if (syncs > 0 && s != ORR_STREAM_HOST && rank->lane[ORR_STREAM_HOST].completed < syncs)
         w.missing |= 1u << ORR_STREAM_HOST;
     for (uint32_t i = row->first_cross; i < row[1].first_cross; i++) {
         const OrrCrossWait *c = &role->cross[i];
@@ -120,21 +119,17 @@ static void set_blocked(OrrRank *rank, uint32_t s, uint16_t missing) {
 static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaiting *w) {
     OrrRank *rank = &x->ranks[r];
     OrrLane *l = &rank->lane[s];
-    l->pred = ORR_PRED_PREVIOUS;
-    l->pred_stream = s;
-    l->pred_index = l->completed - 1;
-    l->blocker = l->ended;
-    l->blocker.is_set = l->completed > 0 && l->ended.type != ORR_ITEM_BLOCK;
-    l->blocker_end_ns = l->free_ns;
-    if (!w->has_wait)
-        return;
-    const OrrLane *o = &rank->lane[w->stream];
-    l->pred = ORR_PRED_WAIT;
-    l->pred_stream = w->stream;
-    l->pred_index = w->index;
-    l->blocker = o->ended;
-    l->blocker.is_set = o->completed == w->index + 1 && o->ended.type != ORR_ITEM_BLOCK;
-    l->blocker_end_ns = o->free_ns;
+    OrrTrail *trail = &rank->trail[s];
+    l->pred = w->has_wait ? ORR_PRED_WAIT : ORR_PRED_PREVIOUS;
+    l->pred_stream = w->has_wait ? w->stream : s;
+    trail->pred_index = w->has_wait ? w->index : l->completed - 1;
+    if (s == ORR_STREAM_COMPUTE)
+        return; /* nobody asks what a kernel waited for */
+    const OrrTrail *other = &rank->trail[l->pred_stream];
+    trail->blocker = other->ended;
+    trail->blocker_end_ns = rank->lane[l->pred_stream].free_ns;
+    if (rank->lane[l->pred_stream].completed != trail->pred_index + 1)
+        trail->blocker.is_set = 0;
 }
 
 void orr_exec__wake(OrrExec *x, uint32_t r, uint32_t s) {
@@ -151,7 +146,7 @@ static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item, int64_t ready
         rank->host_base_ns += ready_ns - reach;
         rank->sync_ns = ready_ns;
         rank->sync_stream = l->pred == ORR_PRED_WAIT ? l->pred_stream : ORR_STREAM_COMPUTE;
-        rank->sync_index = l->pred_index;
+        rank->sync_index = rank->trail[ORR_STREAM_HOST].pred_index;
     }
     l->completed++;
     l->free_ns = MAX(ready_ns, reach);
@@ -177,23 +172,30 @@ static void try_sync(OrrExec *x, uint32_t r) {
 /* External communication begins at @start_ns, in the order of the global clock. */
 static void post_launch(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item, int64_t start_ns) {
     OrrLane *l = &x->ranks[r].lane[s];
+    OrrTrail *trail = &x->ranks[r].trail[s];
     bool takes_sms;
     uint32_t purpose = orr_exec__purpose(x, item, &takes_sms);
     if (l->pred == ORR_PRED_WAIT && l->pred_stream <= ORR_STREAM_TP)
-        l->seen[l->pred_stream == ORR_STREAM_COMPUTE ? 0 : 1] = l->pred_index;
+        trail->seen[l->pred_stream == ORR_STREAM_COMPUTE ? 0 : 1] = trail->pred_index;
     if (takes_sms)
         orr_exec__will_launch(x, r, start_ns, purpose);
+    if (start_ns <= x->global_ns && !x->is_ahead) { /* now, and nobody is ahead of the clock */
+        orr_exec__launch(x, r, s);
+        return;
+    }
     l->state = ORR_LANE_ISSUING;
     orr_queue_push(&x->queue, MAX(start_ns, x->global_ns), ORR_EV_LAUNCH, 0, r * ORR_N_STREAMS + s);
 }
 
 /* The head starts when the host has issued it: since its last synchronisation the host has never
  * stopped, so that is where the chain of causes goes on. */
-static void note_issue_bound(const OrrRank *rank, OrrLane *l) {
+static void note_issue_bound(OrrRank *rank, uint32_t s) {
+    OrrLane *l = &rank->lane[s];
     bool has_synced = rank->sync_index != ORR_NONE;
     l->pred = has_synced ? ORR_PRED_HOST_SYNC : ORR_PRED_HOST;
     l->pred_stream = has_synced ? rank->sync_stream : l->pred_stream;
-    l->pred_index = has_synced ? rank->sync_index : l->pred_index;
+    if (has_synced)
+        rank->trail[s].pred_index = rank->sync_index;
 }
 
 /* Whether the head of the stream has all that it waits for outside of its call, and since when. */
@@ -236,7 +238,7 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
             ready = rank->sync_ns;
             cause = rank->sync_stream;
         }
-        note_issue_bound(rank, l);
+        note_issue_bound(rank, s);
     }
     if (item->type == ORR_ITEM_BLOCK) {
         if (s == ORR_STREAM_COMPUTE) {
@@ -264,7 +266,7 @@ void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s) {
     uint32_t purpose = orr_exec__purpose(x, item, &takes_sms);
     l->state = ORR_LANE_RUNNING;
     l->start_ns = l->arrived_ns = x->now_ns;
-    l->last_rank = r;
+    x->ranks[r].trail[s].last_rank = r;
     if (takes_sms && x->is_external[s])
         orr_exec__unstable(x, r, purpose, +1);
     if (takes_sms)
@@ -296,6 +298,13 @@ static void probe(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     orr_exec__show(x, &span);
 }
 
+static void leave_trail(OrrTrail *trail, const OrrLane *l, const OrrItem *item) {
+    trail->ended = (OrrEnded){l->start_ns, l->arrived_ns,     item->what, l->step,
+                              item->type,  l->is_issue_bound, 1};
+    trail->ended_blocker = trail->blocker;
+    trail->ended_blocker_end_ns = trail->blocker_end_ns;
+}
+
 /* The item at the head of a stream ends now. */
 void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
     OrrRank *rank = &x->ranks[r];
@@ -316,10 +325,8 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
     }
     if (x->log)
         orr_exec__log(x, r, s, item);
-    l->ended = (OrrEnded){l->start_ns, l->arrived_ns,     item->what, l->step,
-                          item->type,  l->is_issue_bound, 1};
-    l->ended_blocker = l->blocker;
-    l->ended_blocker_end_ns = l->blocker_end_ns;
+    if (item->type != ORR_ITEM_BLOCK)
+        leave_trail(&rank->trail[s], l, item);
     if (!x->is_external[s] && (item->waiters & x->external_mask)) {
         orr_exec__remember_at(x, r, s, l->completed, x->now_ns);
         orr_exec__memo_mark(x, r, s);

@@ -122,10 +122,11 @@ void orr_exec__retime(void *data, uint32_t activity, uint32_t owner, int64_t end
 static void part_ended(OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns, int64_t latency_ns,
                        uint32_t peer) {
     OrrLane *l = &x->ranks[r].lane[s];
-    l->latency_ns = latency_ns;
+    OrrTrail *trail = &x->ranks[r].trail[s];
+    trail->latency_ns = latency_ns;
     if (arrived_ns > l->arrived_ns) {
         l->arrived_ns = arrived_ns;
-        l->last_rank = peer;
+        trail->last_rank = peer;
     }
     if (--l->pending == 0)
         orr_exec__complete(x, r, s);
@@ -166,8 +167,8 @@ void orr_exec__comm_end(OrrExec *x, uint32_t id) {
     for (uint32_t m = g->first_member[place->index]; m < g->first_member[place->index + 1]; m++) {
         OrrLane *l = &x->ranks[g->members[m]].lane[stream];
         l->arrived_ns = arrived;
-        l->latency_ns = latency;
-        l->last_rank = last;
+        x->ranks[g->members[m]].trail[stream].latency_ns = latency;
+        x->ranks[g->members[m]].trail[stream].last_rank = last;
         orr_exec__complete(x, g->members[m], stream);
     }
 }

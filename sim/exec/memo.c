@@ -267,9 +267,10 @@ static void apply_rank(OrrExec *x, uint32_t q, const OrrCompiledSegment *cs, con
         if (n == 0)
             continue;
         l->free_ns = first_ns + e->lane[k].free_ns;
-        l->ended = shifted(e->lane[k].ended, first_ns, l->step);
-        l->ended_blocker = shifted(e->lane[k].blocker, first_ns, l->step);
-        l->ended_blocker_end_ns = first_ns + e->lane[k].blocker_end_ns;
+        OrrTrail *trail = &rank->trail[s];
+        trail->ended = shifted(e->lane[k].ended, first_ns, l->step);
+        trail->ended_blocker = shifted(e->lane[k].blocker, first_ns, l->step);
+        trail->ended_blocker_end_ns = first_ns + e->lane[k].blocker_end_ns;
         l->completed += n;
         l->item = n;
         l->state = ORR_LANE_BLOCKED;
@@ -444,9 +445,9 @@ void orr_exec__memo_item(OrrExec *x, uint32_t r, uint32_t s) {
     uint32_t n = members(x, r, &list), k = s == ORR_STREAM_COMPUTE ? 0 : 1;
     RankExit *e = &p->exits[position_in(r, n, list)];
     e->lane[k].free_ns = x->now_ns - island->first_ns;
-    e->lane[k].ended = shifted(l->ended, -island->first_ns, 0);
-    e->lane[k].blocker = shifted(l->ended_blocker, -island->first_ns, 0);
-    e->lane[k].blocker_end_ns = l->ended_blocker_end_ns - island->first_ns;
+    e->lane[k].ended = shifted(rank->trail[s].ended, -island->first_ns, 0);
+    e->lane[k].blocker = shifted(rank->trail[s].ended_blocker, -island->first_ns, 0);
+    e->lane[k].blocker_end_ns = rank->trail[s].ended_blocker_end_ns - island->first_ns;
     for (int o = 0; k == 0 && o < ORR_N_OWNERS; o++)
         e->owner_ns[o] += rank->owner_ns[o];
     if (--island->n_left == 0)

@@ -9,17 +9,18 @@ static OrrLogged *slot(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index)
 
 void orr_exec__log(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     const OrrLane *l = &x->ranks[r].lane[s];
+    const OrrTrail *trail = &x->ranks[r].trail[s];
     OrrLogged *g = slot(x, r, s, l->completed);
     *g = (OrrLogged){.start_ns = l->start_ns,
                      .arrived_ns = l->arrived_ns,
                      .end_ns = x->now_ns,
-                     .latency_ns = l->latency_ns,
+                     .latency_ns = trail->latency_ns,
                      .what = item->what,
-                     .last_rank = l->last_rank,
+                     .last_rank = trail->last_rank,
                      .type = item->type,
                      .pred = l->pred,
                      .pred_stream = l->pred_stream,
-                     .pred_index = l->pred_index};
+                     .pred_index = trail->pred_index};
     if (item->type == ORR_ITEM_BLOCK && s == ORR_STREAM_COMPUTE) {
         g->gap_ns = x->ranks[r].progress.gap_ns;
         g->extra_ns = x->ranks[r].progress.extra_ns;
