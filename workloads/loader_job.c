@@ -235,7 +235,7 @@ OrrJob *orr_workload_job(const char *ref, const OrrOverride *overrides, uint32_t
     read_job_group(&r);
     read_sets(&r);
     read_defaults(&r, overrides, n_overrides);
-    g_autoptr(OrrFramework) framework = r.framework;
+    g_autoptr(OrrFramework) framework G_GNUC_UNUSED = r.framework; /* frees it */
     orr_job__read_layout(&r);
     read_batch(&r);
     read_schedule(&r);
