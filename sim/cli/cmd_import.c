@@ -58,6 +58,9 @@ const OrrCommand orr_cmd_import = {
         "nccl-tests: output of nccl-tests or rccl-tests (text of any version, JSON) or of "
         "PyTorch's all_reduce_bench becomes a CSV table of collectives. Rows that are cut, have "
         "no time or wrong values are left out and told.\n\n"
+        "log: a training log of Megatron, Megatron-DeepSpeed, DeepSpeed, NeMo or torchtitan "
+        "becomes a measured run: the medians of its steady steps, their spread, and what the "
+        "log says of layout and batch.\n\n"
         "  orrery import hf config.json -o my-model.ini\n"
         "  orrery show model ./my-model.ini\n"
         "  orrery import nccl-tests all_reduce.log -o all_reduce.csv",

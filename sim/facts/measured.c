@@ -97,18 +97,25 @@ static void drop_warm_up(OrrMeasuredRun *run) {
 void orr_measured_run_settle(OrrMeasuredRun *run) {
     drop_warm_up(run);
     g_autofree double *x = g_new(double, run->n_steps + 1);
+    uint32_t n = 0;
     run->n_used = 0;
-    for (uint32_t i = 0; i < run->n_steps; i++)
+    for (uint32_t i = 0; i < run->n_steps; i++) {
+        run->n_used += !run->steps[i].is_dropped;
         if (!run->steps[i].is_dropped && isfinite(run->steps[i].time_ns))
-            x[run->n_used++] = run->steps[i].time_ns;
-    run->step_time_ns = orr_stats_median(x, run->n_used);
-    run->step_p10_ns = orr_stats_percentile(x, run->n_used, 0.1);
-    run->step_p90_ns = orr_stats_percentile(x, run->n_used, 0.9);
-    run->step_deviation_ns = orr_stats_deviation(x, run->n_used);
+            x[n++] = run->steps[i].time_ns;
+    }
+    run->step_time_ns = orr_stats_median(x, n);
+    run->step_p10_ns = orr_stats_percentile(x, n, 0.1);
+    run->step_p90_ns = orr_stats_percentile(x, n, 0.9);
+    run->step_deviation_ns = orr_stats_deviation(x, n);
     run->tflops_per_gpu = median_of(run, offsetof(OrrMeasuredStep, tflops_per_gpu));
     run->tokens_per_gpu_per_s = median_of(run, offsetof(OrrMeasuredStep, tokens_per_gpu_per_s));
     run->mfu_frac = median_of(run, offsetof(OrrMeasuredStep, mfu_frac));
-    run->memory_bytes = median_of(run, offsetof(OrrMeasuredStep, memory_bytes));
+    run->samples_per_s = median_of(run, offsetof(OrrMeasuredStep, samples_per_s));
+    run->memory_bytes = NAN;
+    for (uint32_t i = 0; i < run->n_steps; i++)
+        if (!(run->memory_bytes >= run->steps[i].memory_bytes)) /* NAN at first */
+            run->memory_bytes = run->steps[i].memory_bytes;
 }
 
 void orr_measured_profile_free(OrrMeasuredProfile *profile) {

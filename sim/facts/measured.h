@@ -83,7 +83,8 @@ typedef struct {
     uint32_t n_steps, n_used; /* n_used went into the numbers below */
     /* Steady state: medians over the used steps, and the spread of the step time. */
     double step_time_ns, step_p10_ns, step_p90_ns, step_deviation_ns;
-    double tflops_per_gpu, tokens_per_gpu_per_s, mfu_frac, memory_bytes;
+    double tflops_per_gpu, tokens_per_gpu_per_s, mfu_frac, samples_per_s;
+    double memory_bytes;     /* the highest of all steps */
     const char *memory_what; /* "allocated", "reserved"; static */
 } OrrMeasuredRun;
 
