@@ -2,19 +2,8 @@
 
 #include <math.h>
 
-const char *const orr_failure_unit_names[] = {"gpu", "node", "switch", "rack", "job", NULL};
-const char *const orr_failure_law_names[] = {"exponential", "weibull", "events", NULL};
-const char *const orr_effect_names[] = {"stop",  "hang",    "corrupt", "slow",
-                                        "stall", "planned", "reclaim", NULL};
-const char *const orr_scope_names[] = {"process", "node", "rack", "all", NULL};
-const char *const orr_elastic_names[] = {"no", "shrink", "shrink_keep_batch", NULL};
 const char *const orr_own_cause_names[] = {"start", "checkpoint", "evaluation", "step_noise",
                                            "end",   NULL};
-
-bool orr_effect_is_interruption(OrrEffect effect)
-{
-    return effect != ORR_EFFECT_SLOW && effect != ORR_EFFECT_STALL;
-}
 
 OrrRunSpec *orr_run_spec_new(void)
 {
@@ -29,12 +18,8 @@ void orr_run_spec_free(OrrRunSpec *spec)
 {
     if (!spec)
         return;
-    for (uint32_t i = 0; i < spec->n_kinds; i++) {
-        g_free(spec->kinds[i].name);
-        g_free(spec->kinds[i].component);
-        g_free(spec->kinds[i].source);
-        g_free(spec->kinds[i].event_ns);
-    }
+    for (uint32_t i = 0; i < spec->n_kinds; i++)
+        orr_failure_kind_clear(&spec->kinds[i]);
     for (uint32_t i = 0; i < spec->checkpoint.n_tiers; i++)
         g_free(spec->checkpoint.tiers[i].name);
     g_free(spec->kinds);

@@ -4,61 +4,7 @@
 #ifndef ORR_JOB_SPEC_H
 #define ORR_JOB_SPEC_H
 
-#include "sim/base/error.h"
-
-/* What there are many of. The job's own count of each is in the spec. */
-typedef enum { ORR_UNIT_GPU, ORR_UNIT_NODE, ORR_UNIT_SWITCH, ORR_UNIT_RACK, ORR_UNIT_JOB,
-               ORR_N_UNITS } OrrFailureUnit;
-extern const char *const orr_failure_unit_names[]; /* NULL-terminated */
-
-typedef enum {
-    ORR_LAW_EXPONENTIAL,
-    ORR_LAW_WEIBULL,  /* of each unit, renewed after each strike; shape below 1: infant mortality */
-    ORR_LAW_EVENTS    /* at given times */
-} OrrFailureLaw;
-extern const char *const orr_failure_law_names[];
-
-typedef enum {
-    ORR_EFFECT_STOP,    /* the job dies at once */
-    ORR_EFFECT_HANG,    /* the job stands until a watchdog or a person sees it */
-    ORR_EFFECT_CORRUPT, /* silent: training goes on, for nothing, until it is found */
-    ORR_EFFECT_SLOW,    /* steps take longer for a while */
-    ORR_EFFECT_STALL,   /* training stands for a while and goes on */
-    ORR_EFFECT_PLANNED, /* announced: saved first, then a stop */
-    ORR_EFFECT_RECLAIM, /* the provider takes nodes back: saved first if the notice is enough */
-    ORR_N_EFFECTS
-} OrrEffect;
-extern const char *const orr_effect_names[];
-/* Whether the training stops and is started again. */
-bool orr_effect_is_interruption(OrrEffect effect);
-
-/* How much is lost with it: a copy in memory or on a disk survives what is smaller. */
-typedef enum { ORR_SCOPE_PROCESS, ORR_SCOPE_NODE, ORR_SCOPE_RACK, ORR_SCOPE_ALL, ORR_N_SCOPES }
-    OrrScope;
-extern const char *const orr_scope_names[];
-
-typedef struct {
-    char *name, *component, *source;
-    OrrFailureUnit unit;
-    uint64_t n_units;       /* in this job */
-    OrrFailureLaw law;
-    double mean_ns;         /* between two strikes of one unit; 0 with ORR_LAW_EVENTS */
-    double shape;           /* Weibull */
-    int64_t *event_ns;      /* ORR_LAW_EVENTS, ascending */
-    uint32_t n_events;
-    OrrEffect effect;
-    uint32_t nodes;         /* that have to be replaced; 0: started again where it is */
-    OrrScope scope;
-    bool only_running;      /* cannot strike while the job is down: bugs of the job itself */
-    int64_t detect_ns, diagnose_ns;
-    int64_t repair_ns;      /* mean, exponential, until a node is back; 0: at once */
-    int64_t duration_ns;    /* SLOW (mean, exponential), STALL, PLANNED, RECLAIM (fixed) */
-    double slow_factor;     /* SLOW: step time over nominal, at least 1 */
-    int64_t notice_ns;      /* RECLAIM */
-} OrrFailureKind;
-
-typedef enum { ORR_ELASTIC_NO, ORR_ELASTIC_SHRINK, ORR_ELASTIC_KEEP_BATCH } OrrElastic;
-extern const char *const orr_elastic_names[];
+#include "sim/facts/failures.h"
 
 #define ORR_SPARES_UNLIMITED UINT32_MAX
 
