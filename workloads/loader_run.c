@@ -1,6 +1,7 @@
 /* Run files: a job repeated until an end, with its recovery and its checkpoints. */
 #include "workloads/loader_run.h"
 
+#include "sim/io/data.h"
 #include "workloads/loader_priv.h"
 
 #include <string.h>
@@ -275,4 +276,32 @@ bool orr_run_parse_sets(const char *sets, GPtrArray *texts, GArray *overrides, G
         g_array_append_val(overrides, o);
     }
     return true;
+}
+
+static void free_listed(gpointer p)
+{
+    OrrListed *l = p;
+    g_free(l->name), g_free(l->summary), g_free(l->source);
+    g_free(l);
+}
+
+GPtrArray *orr_run_list(const char *kind, GError **error)
+{
+    bool is_failures = strcmp(kind, "failures") == 0;
+    const char *group = is_failures ? kind : strcmp(kind, "prices") == 0 ? kind : "run";
+    g_autofree char *folder = g_strconcat(is_failures ? "topologies/" : "workloads/", kind, NULL);
+    g_auto(GStrv) names = orr_data_list(folder, ".ini");
+    g_autoptr(GPtrArray) out = g_ptr_array_new_with_free_func(free_listed);
+    for (guint i = 0; names[i] != NULL; i++) {
+        g_autofree char *path = orr_data_find(folder, names[i], ".ini", error);
+        g_autoptr(OrrKeys) keys = path ? orr_keys_load(path, error) : NULL;
+        if (!keys)
+            return NULL;
+        OrrListed *l = g_new0(OrrListed, 1);
+        l->name = g_strdup(names[i]);
+        l->summary = g_strdup(orr_keys_string(keys, group, "summary", NULL, ORR_KEY_QUIET));
+        l->source = g_strdup(orr_keys_string(keys, group, "source", NULL, ORR_KEY_QUIET));
+        g_ptr_array_add(out, l);
+    }
+    return g_steal_pointer(&out);
 }

@@ -6,6 +6,7 @@
 #include "sim/io/file.h"
 #include "sim/job/checkpoint.h"
 #include "sim/job/formula.h"
+#include "sim/job/money.h"
 
 #include <math.h>
 #include <string.h>
@@ -323,4 +324,61 @@ bool orr_run_execute(OrrRun *run, const OrrSeedStore *store,
 const OrrRunRecord *orr_run_record(const OrrRun *run)
 {
     return run->record;
+}
+
+/* Mean time from a strike to training again, without rework: weighted by how often each comes. */
+static double restart_ns(const OrrRunSpec *s)
+{
+    double sum = 0, rate = 0;
+    for (uint32_t i = 0; i < s->n_kinds; i++) {
+        const OrrFailureKind *k = &s->kinds[i];
+        if (!orr_effect_is_interruption(k->effect))
+            continue;
+        double often = 1 / orr_kind_mtbf_ns(k);
+        bool stands = k->effect == ORR_EFFECT_PLANNED || k->effect == ORR_EFFECT_RECLAIM;
+        double down = stands ? (double)k->duration_ns : (double)(k->detect_ns + k->diagnose_ns);
+        int64_t start = k->nodes > 0 || stands ? s->recovery.start_ns + s->recovery.swap_ns
+                                               : s->recovery.in_place_ns;
+        sum += often * (down + (double)start + (double)s->checkpoint.tiers[0].load_ns);
+        rate += often;
+    }
+    return rate > 0 ? sum / rate : 0;
+}
+
+static double blocked_ns(const OrrRunSpec *s)
+{
+    double block = 0;
+    for (uint32_t i = 0; i < s->checkpoint.n_tiers; i++)
+        block = fmax(block, (double)s->checkpoint.tiers[i].block_ns / s->checkpoint.tiers[i].every);
+    return block;
+}
+
+uint32_t orr_run_intervals(const OrrRun *run, uint32_t n, int64_t *interval_ns,
+                           double *goodput_frac, double *expected_frac)
+{
+    const OrrRunSpec *s = run->spec;
+    if (s->checkpoint.n_tiers == 0)
+        return 0;
+    int64_t step = s->phases[s->n_phases - 1].step_ns[0];
+    double own = s->checkpoint.interval_steps > 0
+                     ? s->checkpoint.interval_steps
+                     : (double)s->checkpoint.interval_ns / (double)step;
+    OrrMonteCarlo mc = {.spec = s, .first_seed = run->request->seed,
+                        .n_seeds = MIN(run->request->n_seeds, SEARCH_SEEDS),
+                        .n_threads = run->request->n_threads};
+    double mtbf = orr_run_mtbf_ns(s), restart = restart_ns(s), block = blocked_ns(s);
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        double factor = pow(2, 8.0 * i / MAX(n - 1, 1) - 4);
+        int64_t steps = MAX(1, llround(own * factor));
+        if (found > 0 && interval_ns[found - 1] == steps * step)
+            continue;
+        interval_ns[found] = steps * step;
+        goodput_frac[found] = orr_goodput_at(&mc, (uint32_t)steps);
+        expected_frac[found] =
+            isfinite(mtbf) ? 1 / orr_daly_slowdown((double)(steps * step), block, restart, mtbf)
+                           : 1 / (1 + block / (double)(steps * step));
+        found++;
+    }
+    return found;
 }

@@ -34,9 +34,11 @@ bool orr_run_execute(OrrRun *run, const OrrSeedStore *store,
 /* After execute. Owned by the run. */
 const OrrRunRecord *orr_run_record(const OrrRun *run);
 
-/* Goodput by checkpoint interval: the run again at @n intervals between a sixteenth and sixteen times
- * its own; arrays of @n are the caller's. */
-void orr_run_intervals(const OrrRun *run, uint32_t n, double *interval_s, double *goodput_frac,
-                       double *expected_frac);
+/* Goodput by checkpoint interval: the run again at @n intervals, geometric between a sixteenth and
+ * sixteen times its own. @interval_ns, @goodput_frac (over the seeds, at most 48) and @expected_frac
+ * (Daly's, of failures and checkpoints alone) have @n. Returns: how many differ, 0 without
+ * checkpoints. */
+uint32_t orr_run_intervals(const OrrRun *run, uint32_t n, int64_t *interval_ns,
+                           double *goodput_frac, double *expected_frac);
 
 #endif

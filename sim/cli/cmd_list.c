@@ -12,7 +12,7 @@
 #include "sim/schedule/schedules.h"
 #include "topologies/loader.h"
 #include "traces/exporters.h"
-#include "workloads/loader.h"
+#include "workloads/loader_run.h"
 
 #include <string.h>
 
@@ -48,6 +48,16 @@ static bool add_topologies(GPtrArray *to, const char *kind, GError **error) {
 
 static bool add_workloads(GPtrArray *to, const char *kind, GError **error) {
     g_autoptr(GPtrArray) entries = orr_workload_list(kind, error);
+    for (guint i = 0; entries && i < entries->len; i++) {
+        const OrrListed *e = entries->pdata[i];
+        add(to, e->name, e->summary, e->source);
+    }
+    return entries != NULL;
+}
+
+static bool add_runs(GPtrArray *to, const char *kind, GError **error)
+{
+    g_autoptr(GPtrArray) entries = orr_run_list(kind, error);
     for (guint i = 0; entries && i < entries->len; i++) {
         const OrrListed *e = entries->pdata[i];
         add(to, e->name, e->summary, e->source);
@@ -143,6 +153,9 @@ static const struct {
     {"models", "models (workloads/models)", add_workloads},
     {"jobs", "jobs (workloads/jobs)", add_workloads},
     {"frameworks", "framework profiles (workloads/frameworks)", add_workloads},
+    {"runs", "whole runs (workloads/runs)", add_runs},
+    {"failures", "rates of failures (topologies/failures)", add_runs},
+    {"prices", "prices (workloads/prices)", add_runs},
     {"schedules", "pipeline schedules", add_schedules},
     {"collectives", "algorithms of collectives", add_collectives},
     {"formulas", "FLOP formulas", add_formulas},
@@ -152,8 +165,9 @@ static const struct {
     {"plots", "plots", add_plots},
 };
 static const char *const kinds[] = {
-    "gpus",        "nodes",    "clusters", "models",  "jobs",      "frameworks", "schedules",
-    "collectives", "formulas", "findings", "reports", "exporters", "plots",      NULL};
+    "gpus",        "nodes",    "clusters", "models",  "jobs",      "frameworks", "runs",
+    "failures",    "prices",   "schedules", "collectives", "formulas", "findings", "reports",
+    "exporters",   "plots",    NULL};
 _Static_assert(G_N_ELEMENTS(kinds) == G_N_ELEMENTS(tables) + 1, "kinds are the names of tables");
 
 static const OrrOption options[] = {
@@ -250,8 +264,8 @@ const OrrCommand orr_cmd_list = {
     .summary = "what there is of a kind: name, a sentence, its source",
     .synopsis = "[KIND]",
     .description =
-        "KIND is gpus, nodes, clusters, models, jobs, frameworks, schedules, collectives, "
-        "formulas, findings, reports, exporters or plots; without one, the kinds are "
+        "KIND is gpus, nodes, clusters, models, jobs, frameworks, runs, failures, prices, schedules, "
+        "collectives, formulas, findings, reports, exporters or plots; without one, the kinds are "
         "listed. `orrery show` tells more about one thing.",
     .kinds = kinds,
     .min_arguments = 0,

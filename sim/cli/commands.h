@@ -5,6 +5,7 @@
 #include "sim/cli/command.h"
 
 extern const OrrCommand orr_cmd_step;
+extern const OrrCommand orr_cmd_run;
 extern const OrrCommand orr_cmd_show;
 extern const OrrCommand orr_cmd_list;
 extern const OrrCommand orr_cmd_import;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 const OrrCommand *const orr_commands[] = {
-    &orr_cmd_step, &orr_cmd_trace,  &orr_cmd_plot, &orr_cmd_show,
+    &orr_cmd_step, &orr_cmd_run,  &orr_cmd_trace,  &orr_cmd_plot, &orr_cmd_show,
     &orr_cmd_list, &orr_cmd_import, NULL,
 };
 

@@ -11,23 +11,27 @@
 
 #define INPUT_LIMIT_BYTES (1 << 24) /* ours: inputs are a few kilobytes */
 
-static char *keep(OrrCliRun *run, char *text) {
-    g_ptr_array_add(run->texts, text);
-    return text;
-}
-
-/* "GROUP.KEY=VALUE"; the value may hold anything, '=' too. */
-static bool add_override(OrrCliRun *run, const char *text, GError **error) {
+bool orr_cli_parse_set(const char *text, GPtrArray *texts, OrrOverride *out, GError **error)
+{
     const char *equals = strchr(text, '=');
     const char *dot = strchr(text, '.');
     if (!equals || !dot || dot > equals || dot == text || dot + 1 == equals)
         return orr_fail_usage(error, "--set %s: GROUP.KEY=VALUE would do, such as layout.tp=4",
                               text);
-    OrrOverride o = {
-        .group = keep(run, g_strstrip(g_strndup(text, (gsize)(dot - text)))),
-        .key = keep(run, g_strstrip(g_strndup(dot + 1, (gsize)(equals - dot - 1)))),
-        .value = keep(run, g_strstrip(g_strdup(equals + 1))),
-    };
+    out->group = g_strstrip(g_strndup(text, (gsize)(dot - text)));
+    out->key = g_strstrip(g_strndup(dot + 1, (gsize)(equals - dot - 1)));
+    out->value = g_strstrip(g_strdup(equals + 1));
+    g_ptr_array_add(texts, (gpointer)out->group);
+    g_ptr_array_add(texts, (gpointer)out->key);
+    g_ptr_array_add(texts, (gpointer)out->value);
+    return true;
+}
+
+static bool add_override(OrrCliRun *run, const char *text, GError **error)
+{
+    OrrOverride o;
+    if (!orr_cli_parse_set(text, run->texts, &o, error))
+        return false;
     g_array_append_val(run->overrides, o);
     return true;
 }

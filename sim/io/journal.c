@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -99,6 +100,9 @@ static bool load(OrrJournal *j, const char *key, GError **error)
         if (!orr_file_write(j->path, head, error))
             return false;
     }
+    struct stat st;
+    if (stat(j->path, &st) == 0 && !S_ISREG(st.st_mode))
+        return orr_fail_env(error, "%s: is no plain file, so nothing can be kept there", j->path);
     j->fd = open(j->path, O_RDWR | O_APPEND | O_CLOEXEC);
     if (j->fd < 0)
         return orr_fail_env(error, "%s: cannot write: %s", j->path, g_strerror(errno));

@@ -35,14 +35,25 @@ static double blocked_ns(const OrrCheckpointPlan *plan)
     return fmax(sum, 1);
 }
 
+/* The next cannot begin before the last is whole. */
+static double written_ns(const OrrCheckpointPlan *plan)
+{
+    double longest = 0;
+    for (uint32_t i = 0; i < plan->n_tiers; i++)
+        longest = fmax(longest, (double)plan->tiers[i].write_ns / plan->tiers[i].every);
+    return longest;
+}
+
 int64_t orr_plan_young_ns(const OrrCheckpointPlan *plan, double mtbf_ns)
 {
-    return (int64_t)fmin(orr_young_interval(blocked_ns(plan), mtbf_ns), LONGEST_NS);
+    double interval = fmax(orr_young_interval(blocked_ns(plan), mtbf_ns), written_ns(plan));
+    return (int64_t)fmin(interval, LONGEST_NS);
 }
 
 int64_t orr_plan_daly_ns(const OrrCheckpointPlan *plan, double mtbf_ns)
 {
     if (!isfinite(mtbf_ns))
         return (int64_t)LONGEST_NS;
-    return (int64_t)fmin(orr_daly_interval(blocked_ns(plan), mtbf_ns), LONGEST_NS);
+    double interval = fmax(orr_daly_interval(blocked_ns(plan), mtbf_ns), written_ns(plan));
+    return (int64_t)fmin(interval, LONGEST_NS);
 }

@@ -68,8 +68,7 @@ bool orr_monte_carlo(const OrrMonteCarlo *mc, OrrRunSeed *out, GError **error)
     return is_done;
 }
 
-/* Mean share of useful time with that interval. */
-static double goodput(const OrrMonteCarlo *mc, uint32_t steps)
+double orr_goodput_at(const OrrMonteCarlo *mc, uint32_t steps)
 {
     OrrRunSpec spec = *mc->spec; /* borrows everything but the interval */
     spec.checkpoint.interval_ns = 0;
@@ -96,7 +95,7 @@ static uint32_t best_around(const OrrMonteCarlo *mc, uint32_t centre, double rat
         if (steps == before)
             continue;
         before = steps;
-        double share = goodput(mc, steps);
+        double share = orr_goodput_at(mc, steps);
         if (share > best_goodput) {
             best_goodput = share;
             best = steps;

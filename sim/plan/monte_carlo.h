@@ -28,6 +28,9 @@ typedef struct {
  */
 bool orr_monte_carlo(const OrrMonteCarlo *mc, OrrRunSeed *out, GError **error);
 
+/* Mean share of useful time with a checkpoint each @steps steps; store and progress are not used. */
+double orr_goodput_at(const OrrMonteCarlo *mc, uint32_t steps);
+
 /**
  * orr_search_interval: the number of steps between two checkpoints with the best mean goodput over the
  * seeds; the same failures meet each candidate. A coarse pass over a geometric grid around

@@ -184,6 +184,19 @@ static void settle_counts(OrrRunRecord *r)
     }
 }
 
+/* All the time over all the interruptions: the mean of the seeds' quotients would be too long. */
+static void settle_mtbi(OrrRunRecord *r)
+{
+    double wall = 0, stops = 0;
+    for (uint32_t i = 0; i < r->n_seeds; i++) {
+        wall += (double)r->seeds[i].wall_ns;
+        stops += (double)r->seeds[i].interruptions;
+    }
+    for (uint32_t f = 0; f < r->n_figures; f++)
+        if (strcmp(r->figures[f].name, "mtbi_ns") == 0)
+            r->figures[f].mean = stops > 0 ? wall / stops : wall / r->n_seeds;
+}
+
 void orr_run_record_settle(OrrRunRecord *r)
 {
     g_assert(r->n_seeds > 0 && r->n_figures == 0);
@@ -198,6 +211,7 @@ void orr_run_record_settle(OrrRunRecord *r)
         add_figure(r, figure_names[f][0], figure_names[f][1], all + (gsize)f * r->n_seeds);
     settle_losses(r);
     settle_counts(r);
+    settle_mtbi(r);
 }
 
 const OrrRunFigure *orr_run_record_figure(const OrrRunRecord *r, const char *name)

@@ -1,0 +1,236 @@
+/* orrery run: a whole run through its failures, as a report. */
+#include "sim/cli/commands.h"
+
+#include "sim/api/run.h"
+#include "sim/cli/run.h"
+#include "sim/io/journal.h"
+#include "sim/io/progress.h"
+#include "sim/report/run_report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_SEEDS 100 /* ours: a second for a run of weeks */
+
+static const OrrOption options[] = {
+    ORR_OPTION_JSON,
+    ORR_OPTION_CSV,
+    ORR_OPTION_OUTPUT,
+    {"seeds", 0, "N", false, "how many seeds to simulate; default: 100"},
+    {"seed", 0, "N", false, "the first seed; default: 0"},
+    {"threads", 0, "N", false, "seeds at a time; default: as many as there are processors"},
+    {"resume", 0, "FILE", false, "keep finished seeds in FILE and go on from those that are there"},
+    {"events", 0, "FILE", false, "what happens in the first seed, as CSV"},
+    {"trace", 0, "FILE", false, "the same as a Chrome trace"},
+    ORR_OPTION_SET,
+    ORR_OPTION_CALIBRATION,
+    ORR_OPTION_STATS,
+    ORR_OPTION_HELP,
+    ORR_OPTION_END,
+};
+
+typedef struct {
+    OrrRunRequest request;
+    GArray *overrides;
+    GPtrArray *texts;
+} Request;
+
+static void request_clear(Request *r)
+{
+    g_array_unref(r->overrides);
+    g_ptr_array_unref(r->texts);
+}
+
+static bool take_options(Request *r, const OrrCli *cli, GError **error)
+{
+    int64_t seeds = DEFAULT_SEEDS, seed = 0, threads = 0;
+    r->overrides = g_array_new(FALSE, FALSE, sizeof(OrrOverride));
+    r->texts = g_ptr_array_new_with_free_func(g_free);
+    if (orr_cli_has(cli, "json") && orr_cli_has(cli, "csv"))
+        return orr_fail_usage(error, "orrery run: --json or --csv, not both");
+    if (!orr_cli_int(cli, "seeds", 1, 1000000, &seeds, error) ||
+        !orr_cli_int(cli, "seed", 0, INT64_MAX / 2, &seed, error) ||
+        !orr_cli_int(cli, "threads", 1, 1024, &threads, error))
+        return false;
+    for (guint i = 0; i < orr_cli_n_values(cli, "set"); i++) {
+        OrrOverride o;
+        if (!orr_cli_parse_set(orr_cli_nth_value(cli, "set", i), r->texts, &o, error))
+            return false;
+        g_array_append_val(r->overrides, o);
+    }
+    r->request = (OrrRunRequest){.run = orr_cli_argument(cli, 0),
+                                 .overrides = (const OrrOverride *)(void *)r->overrides->data,
+                                 .n_overrides = r->overrides->len,
+                                 .calibration = orr_cli_value(cli, "calibration"),
+                                 .seed = (uint64_t)seed,
+                                 .n_seeds = (uint32_t)seeds,
+                                 .n_threads = (uint32_t)threads};
+    return true;
+}
+
+/* Finished seeds in a journal. */
+typedef struct {
+    OrrJournal *journal;
+    GHashTable *by_seed; /* guint64 -> line, borrowed from the journal */
+    uint32_t n_causes;
+} Store;
+
+static bool store_get(void *data, OrrRunSeed *seed)
+{
+    const Store *s = data;
+    const char *line = g_hash_table_lookup(s->by_seed, &seed->seed);
+    if (!line)
+        return false;
+    uint64_t wanted = seed->seed;
+    bool is_fine = orr_run_seed_parse(seed, s->n_causes, line);
+    if (is_fine && seed->seed == wanted)
+        return true;
+    orr_run_seed_clear(seed);
+    orr_run_seed_init(seed, wanted, s->n_causes);
+    return false;
+}
+
+static bool store_put(void *data, const OrrRunSeed *seed, GError **error)
+{
+    const Store *s = data;
+    g_autofree char *line = orr_run_seed_line(seed, s->n_causes);
+    return orr_journal_append(s->journal, line, error);
+}
+
+static bool store_open(Store *s, const OrrRun *run, const char *path, GError **error)
+{
+    s->n_causes = orr_run_n_causes(orr_run_spec(run));
+    s->journal = orr_journal_open(path, orr_run_key(run), error);
+    if (!s->journal)
+        return false;
+    s->by_seed = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    for (guint i = 0; i < orr_journal_n_lines(s->journal); i++) {
+        const char *line = orr_journal_line(s->journal, i);
+        gint64 *seed = g_new(gint64, 1);
+        *seed = (gint64)g_ascii_strtoull(line, NULL, 10);
+        g_hash_table_insert(s->by_seed, seed, (gpointer)line);
+    }
+    return true;
+}
+
+static void store_clear(Store *s)
+{
+    g_clear_pointer(&s->by_seed, g_hash_table_unref);
+    g_clear_pointer(&s->journal, orr_journal_free);
+}
+
+static void show_progress(void *data, uint64_t done)
+{
+    orr_progress_set(data, done);
+}
+
+static bool simulate(OrrRun *run, const Request *r, const OrrCli *cli, GError **error)
+{
+    Store store = {0};
+    OrrSeedStore seeds = {store_get, store_put, &store};
+    const char *path = orr_cli_value(cli, "resume");
+    if (path && !store_open(&store, run, path, error))
+        return false;
+    g_autoptr(OrrProgress) progress = orr_progress_new("simulating", r->request.n_seeds, "seeds");
+    bool is_done = orr_run_execute(run, path ? &seeds : NULL, show_progress, progress, error);
+    store_clear(&store);
+    return is_done;
+}
+
+static const char *cause_name(const void *run, uint32_t cause)
+{
+    return orr_run_cause_name(run, cause);
+}
+
+/* The first seed again, seen by a writer. */
+static bool write_events(const OrrRun *run, const Request *r, const char *path, bool is_trace,
+                         GError **error)
+{
+    if (!path)
+        return true;
+    g_autoptr(OrrOut) out = orr_out_open(path, error);
+    if (!out)
+        return false;
+    OrrRunNames names = {r->request.run, cause_name, run};
+    OrrRunEventWriter *w = is_trace ? orr_run_events_trace(out, &names)
+                                    : orr_run_events_csv(out, &names);
+    OrrRunProbe probe = {orr_run_events_write, w};
+    OrrRunSeed seed;
+    orr_run_seed_init(&seed, r->request.seed, orr_run_n_causes(orr_run_spec(run)));
+    orr_run_simulate(orr_run_spec(run), r->request.seed, &probe, &seed);
+    orr_run_seed_clear(&seed);
+    orr_run_events_close(w);
+    return orr_out_commit(out, error);
+}
+
+static bool write_record(const OrrRunRecord *record, const OrrCli *cli, GError **error)
+{
+    const char *format = orr_cli_has(cli, "json")  ? "json"
+                         : orr_cli_has(cli, "csv") ? "csv"
+                                                   : "text";
+    g_autoptr(OrrOut) out = orr_cli_output(cli, error);
+    if (!out)
+        return false;
+    orr_run_format_find(format)->write(record, out);
+    return orr_out_commit(out, error);
+}
+
+static bool answer(const OrrRunRecord *record, GError **error)
+{
+    for (uint32_t i = 0; i < record->head->n_warnings; i++)
+        if (strcmp(record->head->warnings[i].code, "does_not_fit") == 0) {
+            g_set_error(error, ORR_ERROR, ORR_ERROR_NO, "the answer is no: %s",
+                        record->head->warnings[i].text);
+            return false;
+        }
+    return true;
+}
+
+static bool run_all(const Request *r, const OrrCli *cli, GError **error)
+{
+    int64_t begin_us = g_get_monotonic_time();
+    g_autoptr(OrrRun) run = orr_run_prepare(&r->request, error);
+    if (!run)
+        return false;
+    int64_t prepared_us = g_get_monotonic_time();
+    if (!simulate(run, r, cli, error) ||
+        !write_events(run, r, orr_cli_value(cli, "events"), false, error) ||
+        !write_events(run, r, orr_cli_value(cli, "trace"), true, error) ||
+        !write_record(orr_run_record(run), cli, error))
+        return false;
+    if (orr_cli_has(cli, "stats"))
+        fprintf(stderr, "orrery: loaded and priced in %" G_GINT64_FORMAT " ms; %u seeds in %"
+                G_GINT64_FORMAT " ms\n", (prepared_us - begin_us) / 1000, r->request.n_seeds,
+                (g_get_monotonic_time() - prepared_us) / 1000);
+    return answer(orr_run_record(run), error);
+}
+
+static bool run_run(OrrCli *cli, GError **error)
+{
+    Request request = {0};
+    bool is_done = take_options(&request, cli, error) && run_all(&request, cli, error);
+    request_clear(&request);
+    return is_done;
+}
+
+const OrrCommand orr_cmd_run = {
+    .name = "run",
+    .summary = "simulate a whole run: weeks of steps, failures, checkpoints, and what they cost",
+    .synopsis = "RUN",
+    .description =
+        "RUN is a name (orrery list runs), the path of a run file, or a job whose end is given by "
+        "--set run.length=30d, run.tokens=1e12 or run.steps=1000. The step of its job is simulated "
+        "once for each state that the run can be in, then each seed goes through failures, "
+        "checkpoints and recovery. Every nanosecond of the wall time is useful or lost to a cause.\n\n"
+        "Groups run, recovery and checkpoint, those of the causes of failure and those of prices can "
+        "be set; all other groups are the job's. With --resume a run that was killed goes on and "
+        "ends with the same bytes. --events and --trace are of the first seed: --seed 17 --seeds 1 "
+        "replays that one alone. Exit status 1: the step does not fit in memory.\n\n"
+        "  orrery run llama3-405b-54d\n"
+        "  orrery run llama3-405b-54d --seeds 1000 --resume seeds.journal --json -o run.json\n"
+        "  orrery run llama3-8b-8 --set run.tokens=15e9 --set run.noise=2%",
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .options = options,
+    .run = run_run,
+};
