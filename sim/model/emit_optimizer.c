@@ -14,7 +14,11 @@ static uint32_t launches_of(const OrrCtx *c, uint32_t n_tensors)
 void orr_emit_optimizer(const OrrEmit *e, OrrBuilder *b, uint64_t n_params, uint32_t n_tensors)
 {
     OrrCtx c = orr_emit__ctx(e, b, 0, ORR_F);
-    double bytes = (double)n_params * c.f->optimizer_bytes_per_param;
+    /* the profile's traffic includes the pass of the norm, which is a kernel of its own before the
+     * barrier (sim/lower/step.c) */
+    bool has_norm = c.f->grad_norm || c.f->overflow_check;
+    double norm = has_norm ? orr_dtype_bytes(e->precision->gradients) : 0;
+    double bytes = (double)n_params * MAX(c.f->optimizer_bytes_per_param - norm, 0.0);
     orr_emit__stream(&c, ORR_K_OPTIMIZER, ORR_PASS_FORWARD, "optimizer", bytes * READ_SHARE,
                      bytes * (1.0 - READ_SHARE), launches_of(&c, n_tensors));
 }
