@@ -232,6 +232,8 @@ static void compile_cross(Compiler *k, const OrrCall *call, const OrrCall *calls
                               role->rows[wait->src_call].base[src_stream] + k->item_of[src_op] + 1};
         g_array_append_val(cross, x);
         note_waiter(k, calls[wait->src_call].segment, src_op, x.stream);
+        uint32_t at = k->c->segments[call->segment].first_item[x.stream] + x.item;
+        g_array_index(k->items, OrrItem, at).has_cross = 1;
     }
 }
 

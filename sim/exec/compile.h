@@ -14,9 +14,10 @@ typedef struct {
 
 typedef struct {
     uint8_t type, stream, is_step_end;
-    uint16_t waiters; /* streams with operations that wait for it, a bit each */
-    uint32_t what;    /* block, collective or p2p index */
-    uint32_t op;      /* first operation in the program */
+    uint8_t has_cross; /* some call has a wait across calls at it */
+    uint16_t waiters;  /* streams with operations that wait for it, a bit each */
+    uint32_t what;     /* block, collective or p2p index */
+    uint32_t op;       /* first operation in the program */
     uint32_t first_wait, n_waits;
     uint32_t n_syncs_before; /* host synchronisations of this segment before it */
     int64_t issue_ns;        /* host time from the start of the call to its (first) issue's end */

@@ -74,37 +74,38 @@ static void consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint3
 }
 
 /* What is waited for outside of the call: the host, earlier calls. */
-static OrrWaiting waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
+static void waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
+                            OrrWaiting *w) {
     const OrrCompiledRole *role = role_of(x, r);
     const OrrRank *rank = &x->ranks[r];
     const OrrLane *l = &rank->lane[s];
     const OrrCallRow *row = row_of(x, r, s), *all = &role->rows[role->n_calls];
-    OrrWaiting w = {.ready_ns = s == ORR_STREAM_HOST ? INT64_MIN : l->free_ns};
+    w->missing = 0;
+    w->has_wait = false;
+    w->ready_ns = s == ORR_STREAM_HOST ? INT64_MIN : l->free_ns;
     uint32_t syncs = l->step * all->syncs_before + row->syncs_before + item->n_syncs_before;
     if (syncs > 0 && s != ORR_STREAM_HOST && rank->lane[ORR_STREAM_HOST].completed < syncs)
-        w.missing |= 1u << ORR_STREAM_HOST;
-    for (uint32_t i = row->first_cross; i < row[1].first_cross; i++) {
+        w->missing |= 1u << ORR_STREAM_HOST;
+    for (uint32_t i = row->first_cross; item->has_cross && i < row[1].first_cross; i++) {
         const OrrCrossWait *c = &role->cross[i];
         if (c->stream == s && c->item == l->item && c->steps_back <= l->step)
             consider(x, r, s, c->src_stream,
-                     (l->step - c->steps_back) * all->base[c->src_stream] + c->src_count, &w);
+                     (l->step - c->steps_back) * all->base[c->src_stream] + c->src_count, w);
     }
-    w.begin_ns = w.ready_ns;
-    w.begin_cause = w.has_wait ? w.stream : s;
-    return w;
+    w->begin_ns = w->ready_ns;
+    w->begin_cause = w->has_wait ? w->stream : s;
 }
 
-static OrrWaiting waiting(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
+static void waiting(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item, OrrWaiting *w) {
     const OrrCompiledRole *role = role_of(x, r);
     const OrrLane *l = &x->ranks[r].lane[s];
     const OrrCallRow *row = row_of(x, r, s), *all = &role->rows[role->n_calls];
-    OrrWaiting w = waiting_outside(x, r, s, item);
+    waiting_outside(x, r, s, item, w);
     for (uint32_t i = 0; i < item->n_waits; i++) {
         const OrrItemWait *wait = &x->compiled->waits[item->first_wait + i];
         uint32_t q = wait->stream;
-        consider(x, r, s, q, l->step * all->base[q] + row->base[q] + wait->count, &w);
+        consider(x, r, s, q, l->step * all->base[q] + row->base[q] + wait->count, w);
     }
-    return w;
 }
 
 /* Notes which streams the head waits for, so that their ends wake it. */
@@ -158,7 +159,8 @@ static void try_sync(OrrExec *x, uint32_t r) {
     OrrLane *l = &x->ranks[r].lane[ORR_STREAM_HOST];
     while (l->state == ORR_LANE_BLOCKED) {
         const OrrItem *item = orr_exec__head(x, r, ORR_STREAM_HOST);
-        OrrWaiting w = waiting(x, r, ORR_STREAM_HOST, item);
+        OrrWaiting w;
+        waiting(x, r, ORR_STREAM_HOST, item, &w);
         set_blocked(&x->ranks[r], ORR_STREAM_HOST, w.missing);
         orr_exec__hold(x, r, ORR_STREAM_HOST, (w.missing & x->external_mask) != 0);
         if (w.missing)
@@ -200,7 +202,8 @@ static void note_issue_bound(OrrRank *rank, uint32_t s) {
 
 /* Whether the head of the stream has all that it waits for outside of its call, and since when. */
 bool orr_exec__has_begin(OrrExec *x, uint32_t r, uint32_t s, int64_t *begin_ns, uint32_t *cause) {
-    OrrWaiting w = waiting_outside(x, r, s, orr_exec__head(x, r, s));
+    OrrWaiting w;
+    waiting_outside(x, r, s, orr_exec__head(x, r, s), &w);
     set_blocked(&x->ranks[r], s, w.missing);
     orr_exec__hold(x, r, s, (w.missing & x->external_mask) != 0);
     *begin_ns = w.begin_ns;
@@ -222,7 +225,8 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
         return;
     }
     const OrrItem *item = orr_exec__head(x, r, s);
-    OrrWaiting w = waiting(x, r, s, item);
+    OrrWaiting w;
+    waiting(x, r, s, item, &w);
     set_blocked(rank, s, w.missing);
     if (!x->is_external[s])
         orr_exec__hold(x, r, s, (w.missing & x->external_mask) != 0);
