@@ -68,7 +68,6 @@ static void perturb(OrrBound *b, uint64_t seed, uint32_t slow, uint32_t bad) {
 static void check_perturbed(const char *layout, uint32_t slow, uint32_t bad) {
     uint32_t colors = 0, plain = 0;
     for (uint64_t seed = 1; seed <= 4; seed++) {
-        g_autoptr(GError) error = NULL;
         g_autofree char *sets = g_strconcat(LAYOUTS, layout, NULL);
         Step *s = step_new("tiny-pipeline", sets, 0);
         assert_int_equal(s->record->world_size, WORLD);

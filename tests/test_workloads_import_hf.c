@@ -88,7 +88,7 @@ static uint64_t parameters_of(const char *text)
 static void check(const char *name, char *text, GError *flaw, const GString *warnings,
                   uint64_t total, const char *message)
 {
-    g_autofree char *owned = text;
+    g_autofree char *owned G_GNUC_UNUSED = text; /* frees it */
     g_autoptr(GError) error = flaw;
     if (total == 0) {
         if (text != NULL)

@@ -66,7 +66,7 @@ static const OrrUse *uses_of(const OrrExec *x, const OrrPlace *place, const OrrP
     }
     gsize v = (gsize)place->index * l->n_loads + (place->is_pair ? 0 : plan->load);
     *n = l->first[v + 1] - l->first[v];
-    return l->uses + l->first[v];
+    return *n > 0 ? l->uses + l->first[v] : NULL;
 }
 
 static void push_end(OrrExec *x, uint32_t id, int64_t end_ns) {

@@ -176,7 +176,7 @@ static bool scan_word(Scan *s) {
 /* Notes the key; false if it stands in this object already. */
 static bool is_new_key(Scan *s, Slice key, guint first, GHashTable **set) {
     guint n = s->keys->len - first;
-    const Slice *keys = (const Slice *)(gpointer)s->keys->data + first;
+    const Slice *keys = n > 0 ? &g_array_index(s->keys, Slice, first) : NULL;
     if (n == FEW_KEYS) {
         *set = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
         for (guint i = 0; i < n; i++)

@@ -77,7 +77,8 @@ static uint64_t segment_hash(const OrrProgram *p, const OrrSegment *s)
     uint64_t h = orr_program__hash(s->label, sizeof s->label, s->n_ops);
     for (uint32_t i = s->first_op; i < s->first_op + s->n_ops; i++) {
         OrrOp op = p->ops[i];
-        h = orr_program__hash(p->mems + op.first_mem, op.n_mem * sizeof *p->mems, h);
+        if (op.n_mem > 0)
+            h = orr_program__hash(p->mems + op.first_mem, op.n_mem * sizeof *p->mems, h);
         op.first_mem = 0;
         h = orr_program__hash(&op, sizeof op, h);
     }

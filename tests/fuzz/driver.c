@@ -154,10 +154,12 @@ static void mutate(GByteArray *input, const GPtrArray *corpus, OrrRandom r, uint
             return;
         g_autofree uint8_t *copy = g_memdup2(piece, length);
         GByteArray *tail = g_byte_array_new();
-        g_byte_array_append(tail, input->data + at, input->len - at);
+        if (at < input->len)
+            g_byte_array_append(tail, input->data + at, input->len - at);
         g_byte_array_set_size(input, at);
         g_byte_array_append(input, copy, (guint)length);
-        g_byte_array_append(input, tail->data, tail->len);
+        if (tail->len > 0)
+            g_byte_array_append(input, tail->data, tail->len);
         g_byte_array_unref(tail);
     }
 }
