@@ -18,6 +18,14 @@ const OrrPlot orr_plots[] = {
     {NULL, NULL},
 };
 
+const OrrPlot orr_run_plots[] = {
+    {"run_progress", "work kept over the days of a run"},
+    {"run_losses", "time that a run lost, by cause"},
+    {"run_interval", "goodput by checkpoint interval, against Daly's formula"},
+    {"run_cost", "cost of a run by contract"},
+    {NULL, NULL},
+};
+
 const OrrPlot *orr_plot_find(const char *name) {
     for (const OrrPlot *p = orr_plots; p->name; p++)
         if (strcmp(p->name, name) == 0)

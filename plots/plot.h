@@ -9,7 +9,8 @@
 typedef struct {
     const char *name, *summary;
 } OrrPlot;
-extern const OrrPlot orr_plots[]; /* ends with a name of NULL */
+extern const OrrPlot orr_plots[];     /* of a step; ends with a name of NULL */
+extern const OrrPlot orr_run_plots[]; /* of a whole run; the same */
 /* NULL if there is none of that name. */
 const OrrPlot *orr_plot_find(const char *name);
 

@@ -326,22 +326,28 @@ const OrrRunRecord *orr_run_record(const OrrRun *run)
     return run->record;
 }
 
-/* Mean time from a strike to training again, without rework: weighted by how often each comes. */
-static double restart_ns(const OrrRunSpec *s)
+/* Mean time from an unannounced strike to training again, without rework, weighted by how often each
+ * comes; and the share of the time that announced stops take. */
+static double restart_ns(const OrrRunSpec *s, double *planned_frac)
 {
-    double sum = 0, rate = 0;
+    double sum = 0, rate = 0, planned = 0, load = (double)s->checkpoint.tiers[0].load_ns;
     for (uint32_t i = 0; i < s->n_kinds; i++) {
         const OrrFailureKind *k = &s->kinds[i];
         if (!orr_effect_is_interruption(k->effect))
             continue;
-        double often = 1 / orr_kind_mtbf_ns(k);
-        bool stands = k->effect == ORR_EFFECT_PLANNED || k->effect == ORR_EFFECT_RECLAIM;
-        double down = stands ? (double)k->duration_ns : (double)(k->detect_ns + k->diagnose_ns);
-        int64_t start = k->nodes > 0 || stands ? s->recovery.start_ns + s->recovery.swap_ns
-                                               : s->recovery.in_place_ns;
-        sum += often * (down + (double)start + (double)s->checkpoint.tiers[0].load_ns);
+        double often = 1 / orr_kind_mtbf_ns(k), start = (double)s->recovery.start_ns;
+        if (k->effect == ORR_EFFECT_PLANNED) {
+            planned += often * ((double)k->duration_ns + start + load);
+            continue;
+        }
+        bool waits = k->effect == ORR_EFFECT_RECLAIM;
+        double down = waits ? (double)k->duration_ns : (double)(k->detect_ns + k->diagnose_ns);
+        start = k->nodes > 0 || waits ? start + (double)s->recovery.swap_ns
+                                      : (double)s->recovery.in_place_ns;
+        sum += often * (down + start + load);
         rate += often;
     }
+    *planned_frac = fmin(planned, 1);
     return rate > 0 ? sum / rate : 0;
 }
 
@@ -366,7 +372,8 @@ uint32_t orr_run_intervals(const OrrRun *run, uint32_t n, int64_t *interval_ns,
     OrrMonteCarlo mc = {.spec = s, .first_seed = run->request->seed,
                         .n_seeds = MIN(run->request->n_seeds, SEARCH_SEEDS),
                         .n_threads = run->request->n_threads};
-    double mtbf = orr_run_mtbf_ns(s), restart = restart_ns(s), block = blocked_ns(s);
+    double planned, mtbf = orr_run_mtbf_ns(s), restart = restart_ns(s, &planned);
+    double block = blocked_ns(s);
     uint32_t found = 0;
     for (uint32_t i = 0; i < n; i++) {
         double factor = pow(2, 8.0 * i / MAX(n - 1, 1) - 4);
@@ -376,8 +383,9 @@ uint32_t orr_run_intervals(const OrrRun *run, uint32_t n, int64_t *interval_ns,
         interval_ns[found] = steps * step;
         goodput_frac[found] = orr_goodput_at(&mc, (uint32_t)steps);
         expected_frac[found] =
-            isfinite(mtbf) ? 1 / orr_daly_slowdown((double)(steps * step), block, restart, mtbf)
-                           : 1 / (1 + block / (double)(steps * step));
+            (1 - planned) *
+            (isfinite(mtbf) ? 1 / orr_daly_slowdown((double)(steps * step), block, restart, mtbf)
+                            : 1 / (1 + block / (double)(steps * step)));
         found++;
     }
     return found;

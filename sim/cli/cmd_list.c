@@ -140,6 +140,8 @@ static bool add_plots(GPtrArray *to, const char *kind, GError **error) {
     (void)kind, (void)error;
     for (const OrrPlot *p = orr_plots; p->name; p++)
         add(to, p->name, p->summary, "DESIGN.md, section 8");
+    for (const OrrPlot *p = orr_run_plots; p->name; p++)
+        add(to, p->name, p->summary, "orrery run --plots; doc/models/runs.md");
     return true;
 }
 

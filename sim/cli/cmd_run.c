@@ -3,6 +3,7 @@
 
 #include "sim/api/run.h"
 #include "sim/cli/run.h"
+#include "sim/cli/run_plots.h"
 #include "sim/io/journal.h"
 #include "sim/io/progress.h"
 #include "sim/report/run_report.h"
@@ -22,6 +23,7 @@ static const OrrOption options[] = {
     {"resume", 0, "FILE", false, "keep finished seeds in FILE and go on from those that are there"},
     {"events", 0, "FILE", false, "what happens in the first seed, as CSV"},
     {"trace", 0, "FILE", false, "the same as a Chrome trace"},
+    {"plots", 0, "DIR", false, "tables, scripts and pictures: progress, losses, interval, cost"},
     ORR_OPTION_SET,
     ORR_OPTION_CALIBRATION,
     ORR_OPTION_STATS,
@@ -196,7 +198,8 @@ static bool run_all(const Request *r, const OrrCli *cli, GError **error)
     if (!simulate(run, r, cli, error) ||
         !write_events(run, r, orr_cli_value(cli, "events"), false, error) ||
         !write_events(run, r, orr_cli_value(cli, "trace"), true, error) ||
-        !write_record(orr_run_record(run), cli, error))
+        !write_record(orr_run_record(run), cli, error) ||
+        (orr_cli_has(cli, "plots") && !orr_cli_run_plots(run, orr_cli_value(cli, "plots"), error)))
         return false;
     if (orr_cli_has(cli, "stats"))
         fprintf(stderr, "orrery: loaded and priced in %" G_GINT64_FORMAT " ms; %u seeds in %"

@@ -118,23 +118,25 @@ static void purge(Run *r, OrrScope scope, int64_t clean_ns)
     }
 }
 
-/* The oldest state that is kept anywhere: where nothing clean is left. */
-static Mark oldest(const Run *r, bool *is_any)
+/* The oldest state that can be read after a loss of @scope. */
+static Mark oldest(const Run *r, OrrScope scope, bool *is_any)
 {
     Mark best = {0};
     *is_any = false;
     for (uint32_t i = 0; i < r->spec->checkpoint.n_tiers; i++) {
         const Shelf *s = &r->shelves[i];
-        if (s->n == 0 || s->marks[s->first].whole_ns > r->now)
+        if (s->n == 0 || s->marks[s->first].whole_ns > r->now ||
+            r->spec->checkpoint.tiers[i].survives < scope)
             continue;
-        if (!*is_any || s->marks[s->first].step < best.step)
+        if (!*is_any || s->marks[s->first].taken_ns < best.taken_ns)
             best = s->marks[s->first];
         *is_any = true;
     }
     return best;
 }
 
-static bool newest(Run *r, Mark *best)
+/* The newest state of those that are left, and how long it loads; the begin of the run if none. */
+static void newest(Run *r, Mark *best)
 {
     bool is_any = false;
     r->load_ns = 0;
@@ -151,19 +153,18 @@ static bool newest(Run *r, Mark *best)
             is_any = true;
         }
     }
-    return is_any;
 }
 
 static void rollback(Run *r, uint32_t cause, OrrScope scope, int64_t clean_ns)
 {
-    bool had;
-    Mark mark = {0}, last = oldest(r, &had);
-    purge(r, scope, clean_ns);
-    if (!newest(r, &mark) && had && clean_ns != INT64_MAX) {
-        mark = last; /* every state that is kept is damaged: the oldest one it is */
-        r->load_ns = r->spec->checkpoint.tiers[0].load_ns;
+    bool is_any;
+    Mark mark = {0}, last = oldest(r, scope, &is_any);
+    if (is_any && last.taken_ns > clean_ns) { /* all that is kept is damaged: the oldest it is */
+        clean_ns = last.taken_ns;
         r->out->unclean_rollbacks++;
     }
+    purge(r, scope, clean_ns);
+    newest(r, &mark);
     int64_t lost_ns = r->at.useful_ns - mark.useful_ns, steps = r->at.step - mark.step;
     r->out->lost_ns[cause * ORR_N_LOSSES + ORR_LOSS_REWORK] += lost_ns;
     r->out->reworked_steps += steps;

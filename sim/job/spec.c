@@ -104,7 +104,8 @@ double orr_run_mtbf_ns(const OrrRunSpec *spec)
 {
     double rate = 0;
     for (uint32_t i = 0; i < spec->n_kinds; i++)
-        if (orr_effect_is_interruption(spec->kinds[i].effect))
+        if (orr_effect_is_interruption(spec->kinds[i].effect) &&
+            spec->kinds[i].effect != ORR_EFFECT_PLANNED)
             rate += 1 / orr_kind_mtbf_ns(&spec->kinds[i]);
     return rate > 0 ? 1 / rate : INFINITY;
 }

@@ -83,7 +83,7 @@ static inline uint32_t orr_run_n_causes(const OrrRunSpec *spec)
 
 /* Mean time between two strikes of a kind anywhere in the job, ns; INFINITY if it never strikes. */
 double orr_kind_mtbf_ns(const OrrFailureKind *kind);
-/* The same of all kinds that interrupt. */
+/* The same of all kinds that interrupt unannounced, so that work is lost. */
 double orr_run_mtbf_ns(const OrrRunSpec *spec);
 
 #endif
