@@ -14,10 +14,13 @@ typedef struct {
     const char *importer, *file, *op;
     guint lines;
     const char *says;
+    const char *gpu; /* --gpu, with --nic 200G */
 } Expected;
 
 #define N "nccl-tests"
 #define NL "nccl-tests-logs/"
+#define T "topology"
+#define A "a100-sxm-80"
 static const Expected all[] = {
     {N, NL "aws-1.log", NULL, 59, "used as far as it is whole, 29 rows"},
     {N, NL "aws-3.log", NULL, 13, "busbw over algbw leaves 16"},
@@ -56,10 +59,65 @@ static const Expected all[] = {
     {"log", TL "titan-dsv3-2.log", NULL, 0, "none reports a step"},
     {"log", TL "titan-h100-1.log", NULL, ANY, "8 lines repeat the step before"},
     {"log", TL "titan-moe-b200.log", NULL, ANY, "step_time = 2000 ms"},
+#define XL "nccl-topo-xml/"
+    {T, XL "aws-g5.48xl-topo.xml", NULL, 0, "the pci entries have no class"},
+    {T, XL "aws-p4d-24xl-topo.xml", NULL, ANY, "nics = 4 NICs\nnic = 12.5 GB/s\nnet = efa"},
+    {T, XL "azure-ncv4-topo.xml", NULL, ANY, "links lead to itself"},
+    {T, XL "azure-ndv2-topo.xml", NULL, 0, "8 GPUs: the listing does not name them"},
+    {T, XL "azure-ndv2-topo.xml", NULL, ANY, "does not show NVLink", "v100-sxm2-32"},
+    {T, XL "azure-ndv4-topo.xml", NULL, 0, "8 GPUs: the listing does not name them"},
+    {T, XL "azure-ndv4-topo.xml", NULL, ANY, "nics = 8 NICs\nnic = 25 GB/s", A},
+    {T, XL "gb200-tray-synthetic.xml", NULL, ANY, "domain_nodes = 18 nodes"},
+    {T, XL "oci-H100-topology.xml", NULL, ANY,
+     "nics = 16 NICs\nnic = 22.5 GB/s\nnet = roce\n"
+     "nic_pcie = 63.0154 GB/s"},
+    {T, XL "oci-topo-flattened.xml", NULL, 0, "8 GPUs: the listing does not name them"},
+    {T, XL "oci-topo-flattened.xml", NULL, ANY, "nics = 8 NICs", A},
+    {T, XL "odd-degraded-pcie.xml", NULL, ANY, ":6: 0000:0f:00.0: PCIe link at 8.0 GT/s"},
+    {T, XL "odd-degraded-pcie.xml", NULL, ANY, "nic_pcie = 15.7538 GB/s"},
+    {T, XL "odd-entity-bomb.xml", NULL, 0, "declares entities"},
+    {T, XL "odd-truncated.xml", NULL, 0, ":84: not sound XML"},
+    {T, XL "rccl-topo_16p1h_vm.xml", NULL, 0, "Instinct MI250X"},
+    {T, XL "rccl-topo_16p1h_vm.xml", NULL, 0, "node.gpus = 16 with nvlink = mesh", A},
+    {T, XL "rccl-topo_3p_pcie.xml", NULL, 0, "Instinct MI210"},
+    {T, XL "rccl-topo_3p_pcie.xml", NULL, ANY, "nvlink = none", A},
+    {T, XL "rccl-topo_4p1h.xml", NULL, ANY, "mesh = 0 1 1 0; 1 0 0 1; 1 0 0 1; 0 1 1 0", A},
+    {T, XL "rccl-topo_4p3l_ia.xml", NULL, ANY, "mesh = 0 1 1 1 0 0 0 0;", A},
+    {T, XL "rccl-topo_8p_90a.xml", NULL, ANY, "mesh = 0 1 1 0 0 0 1 0;", A},
+    {T, XL "rccl-topo_8p_940.xml", NULL, ANY, "mesh = 0 1 1 1 1 1 1 1;", A},
+    {T, XL "rccl-topo_8p_940vm.xml", NULL, ANY, "mesh = 0 1 1 1 1 1 1 1;", A},
+    {T, XL "rccl-topo_8p_pcie.xml", NULL, ANY, "nvlink = none", A},
+    {T, XL "rccl-topo_8p_rome_4n_1.xml", NULL, 0, "Instinct MI100"},
+    {T, XL "rccl-topo_8p_rome_4n_1.xml", NULL, ANY, "mesh = 0 1 1 1 0 0 0 0;", A},
+#define HL "hwloc-xml/"
+    {T, HL "32em64t-2n8c2t-pci-normalio.xml", NULL, 0, "Tesla M2075"},
+    {T, HL "32em64t-2n8c2t-pci-normalio.xml", NULL, ANY, "gpus = 3 GPUs", A},
+    {T, HL "nvidiaDGX2.xml", NULL, 0, "16 GPUs of PCI device 10de:1db8 (V100 SXM3 32 GB)"},
+    {T, HL "nvidiaDGX2.xml", NULL, ANY, "gpus = 16 GPUs\nnvlink = switch", "v100-sxm2-32"},
+    {T, HL "power8gpudistances.xml", NULL, 0, "P100 SXM2"},
+    {T, HL "power8gpudistances.xml", NULL, ANY, "mesh = 0 2 0 0; 2 0 0 0; 0 0 0 2; 0 0 2 0", A},
+#define IL "ibnetdiscover/"
+    {T, IL "exporter-test.out", NULL, ANY, "3 hosts, 2 switches, 4 links", A},
+    {T, IL "exporter-test3.out", NULL, 0, "no link from a switch to an adapter"},
+    {T, IL "topograph-bad.out", NULL, 0, "no link from a switch to an adapter"},
+    {T, IL "topograph-example.out", NULL, ANY, "111 hosts, 22 switches", A},
+    {T, IL "topograph-example.out", NULL, ANY, "fabric = rail", A},
+#define SL "nvidia-smi-topo/"
+    {T, SL "4gpu-nv12.txt", NULL, 0, "4 GPUs: the listing does not name them"},
+    {T, SL "4gpu-nv12.txt", NULL, ANY, "nvlink = switch", A},
+    {T, SL "4gpu-phb-g5.txt", NULL, ANY, "nvlink = none", "a10-24"},
+    {T, SL "8gpu-a100-10nic.txt", NULL, ANY, "2 of 10 NICs are across the sockets", A},
+    {T, SL "8gpu-xgmi-rocm-smi.txt", NULL, ANY, "mesh = 0 1 1 1 1 1 1 1;", A},
+    {T, SL "ml-engineering-1.txt", NULL, ANY, "mesh = 0 2; 2 0", A},
+    {T, SL "ml-engineering-3.txt", NULL, ANY, "nvlink = switch", A},
+    {T, SL "ml-engineering-4.txt", NULL, ANY, "nvlink = switch\nnvls = yes", "h100"},
+    {T, SL "odd-gb200-nv18-4gpu.txt", NULL, ANY, "nics = 4 NICs", "gb200"},
 };
 
 /* Folders whose every file must stand in the table. */
-static const char *const folders[] = {"nccl-tests-logs", "megatron-logs", "torchtitan-logs"};
+static const char *const folders[] = {"nccl-tests-logs", "megatron-logs", "torchtitan-logs",
+                                      "nccl-topo-xml",   "hwloc-xml",     "ibnetdiscover",
+                                      "nvidia-smi-topo"};
 
 static char *shared_files(void) {
     const char *shared = g_getenv("ORRERY_SHARED"), *top = g_getenv("top_srcdir");
@@ -93,7 +151,8 @@ static void test_every_shared_file_is_read_or_refused_for_its_reason(void **stat
         g_autofree char *path = g_build_filename(base, e->file, NULL);
         g_autoptr(GString) notes = g_string_new(NULL);
         g_autoptr(GError) error = NULL;
-        OrrImport import = {.path = path, .op = e->op, .notes = notes};
+        OrrImport import = {.path = path, .op = e->op, .gpu = e->gpu, .notes = notes};
+        import.nic = e->gpu ? "200G" : NULL;
         g_autofree char *text = importer_named(e->importer)->run(&import, &error);
         guint lines = text ? count_lines(text) : 0;
         const char *said = error ? error->message : notes->str;

@@ -173,8 +173,9 @@ static void read_mesh(OrrKeys *keys, OrrNode *node) {
     }
 }
 
-OrrNode *orr_topologies__node(OrrKeys *keys, const char *name, const OrrTopologyOptions *options,
-                              GError **error) {
+/* All of a node but the verdict on its file. NULL with @error if its GPU can't be had. */
+static OrrNode *read_node(OrrKeys *keys, const char *name, const OrrTopologyOptions *options,
+                          GError **error) {
     OrrNode *node = g_new0(OrrNode, 1);
     node->name = g_strdup(name);
     read_about(keys, "node");
@@ -186,7 +187,16 @@ OrrNode *orr_topologies__node(OrrKeys *keys, const char *name, const OrrTopology
         node->pcie_bytes_per_s =
             orr_keys_number(keys, "node", "pcie", ORR_DIM_RATE, 1e9, 1e12,
                             node->gpu ? node->gpu->pcie_bytes_per_s : 1e9, ORR_KEY_OPTIONAL);
-    if ((node->gpu || !*gpu) && orr_topologies__close(keys, options, error))
+    if (node->gpu || !*gpu)
+        return node;
+    orr_node_free(node);
+    return NULL;
+}
+
+OrrNode *orr_topologies__node(OrrKeys *keys, const char *name, const OrrTopologyOptions *options,
+                              GError **error) {
+    OrrNode *node = read_node(keys, name, options, error);
+    if (node && orr_topologies__close(keys, options, error))
         return node;
     orr_node_free(node);
     return NULL;
@@ -244,13 +254,20 @@ static bool read_cluster(OrrKeys *keys, OrrClusterSpec *s, const OrrTopologyOpti
     if (has_tiers)
         read_leaf(keys, s, ORR_KEY_REQUIRED);
     bool has_sharp = orr_keys_bool(keys, "cluster", "sharp", false, ORR_KEY_QUIET);
-    g_autofree char *node =
-        g_strdup(orr_keys_string(keys, "cluster", "node", "", ORR_KEY_REQUIRED));
-    if (!orr_topologies__close(keys, options, error))
-        return false;
-    s->node = orr_topology_node(node, options, error);
-    if (!s->node)
-        return false;
+    if (orr_keys_has_group(keys, "node") && !orr_keys_has(keys, "cluster", "node")) {
+        orr_topologies__override(keys, "node", options);
+        s->node = read_node(keys, "node", options, error);
+        if (!s->node || !orr_topologies__close(keys, options, error))
+            return false;
+    } else {
+        g_autofree char *node =
+            g_strdup(orr_keys_string(keys, "cluster", "node", "", ORR_KEY_REQUIRED));
+        if (!orr_topologies__close(keys, options, error))
+            return false;
+        s->node = orr_topology_node(node, options, error);
+        if (!s->node)
+            return false;
+    }
     s->node->has_sharp = has_sharp;
     if (has_tiers)
         orr_topologies__default_uplinks(s);

@@ -11,6 +11,9 @@ static const OrrOption options[] = {
     ORR_OPTION_OUTPUT,
     {"op", 0, "NAMES", false, "nccl-tests: the collective, or one a table, comma-separated"},
     {"ranks", 0, "N", false, "nccl-tests: how many ranks took part, if the file does not say"},
+    {"gpu", 0, "NAME", false, "topology: the GPU (orrery list gpus), if the file does not name it"},
+    {"nic", 0, "RATE", false, "topology: rate of a NIC such as 400G, if the file does not say"},
+    {"nodes", 0, "N", false, "topology: how many such nodes the cluster has"},
     ORR_OPTION_HELP,
     ORR_OPTION_END,
 };
@@ -26,14 +29,18 @@ static const OrrImporter *find(const char *name, GError **error) {
 
 static bool run(OrrCli *cli, GError **error) {
     const OrrImporter *importer = find(orr_cli_argument(cli, 0), error);
-    int64_t n_ranks = 0;
-    if (!importer || !orr_cli_int(cli, "ranks", 1, 10000000, &n_ranks, error))
+    int64_t n_ranks = 0, n_nodes = 0;
+    if (!importer || !orr_cli_int(cli, "ranks", 1, 10000000, &n_ranks, error) ||
+        !orr_cli_int(cli, "nodes", 1, 100000, &n_nodes, error))
         return false;
     g_autoptr(GString) notes = g_string_new(NULL);
     OrrImport import = {
         .path = orr_cli_argument(cli, 1),
         .op = orr_cli_value(cli, "op"),
         .n_ranks = (guint)n_ranks,
+        .gpu = orr_cli_value(cli, "gpu"),
+        .nic = orr_cli_value(cli, "nic"),
+        .n_nodes = (guint)n_nodes,
         .notes = notes,
     };
     g_autofree char *text = importer->run(&import, error);
@@ -61,8 +68,12 @@ const OrrCommand orr_cmd_import = {
         "log: a training log of Megatron, Megatron-DeepSpeed, DeepSpeed, NeMo or torchtitan "
         "becomes a measured run: the medians of its steady steps, their spread, and what the "
         "log says of layout and batch.\n\n"
+        "topology: NCCL topology XML, a table of nvidia-smi topo -m or rocm-smi, hwloc XML or "
+        "a listing of ibnetdiscover becomes a cluster file with its node in it. PCIe links that "
+        "are slower than others of their kind are told.\n\n"
         "  orrery import hf config.json -o my-model.ini\n"
         "  orrery show model ./my-model.ini\n"
+        "  orrery import topology topo.xml --nodes 4 -o my-cluster.ini\n"
         "  orrery import nccl-tests all_reduce.log -o all_reduce.csv",
     .kinds = orr_importer_names,
     .min_arguments = 2,

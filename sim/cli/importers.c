@@ -4,14 +4,12 @@
 
 #include "calibrate/nccl_tests.h"
 #include "calibrate/run_log.h"
+#include "topologies/import_topology.h"
 #include "workloads/import_hf.h"
 
 const OrrImporter *const orr_importers[] = {
-    &orr_importer_hf,
-    &orr_importer_nccl_tests,
-    &orr_importer_log,
-    NULL,
+    &orr_importer_hf, &orr_importer_nccl_tests, &orr_importer_log, &orr_importer_topology, NULL,
 };
 
 /* checked against the table by tests/test_import_files.c */
-const char *const orr_importer_names[] = {"hf", "nccl-tests", "log", NULL};
+const char *const orr_importer_names[] = {"hf", "nccl-tests", "log", "topology", NULL};

@@ -8,10 +8,12 @@
 /* What was asked. NULL and 0: not said. */
 typedef struct {
     const char *path;
-    const char *op;   /* collectives, comma-separated, one a table */
-    guint n_ranks;    /* how many took part */
-    const char *like; /* GPU, model, cluster, ... that the file does not name, "key=value,..." */
-    GString *notes;   /* lines for stderr: what was assumed, left out, doubtful */
+    const char *op;  /* collectives, comma-separated, one a table */
+    guint n_ranks;   /* how many took part */
+    const char *gpu; /* a GPU of ours, where the file does not name one */
+    const char *nic; /* rate of a NIC, where the file does not say */
+    guint n_nodes;
+    GString *notes; /* lines for stderr: what was assumed, left out, doubtful */
 } OrrImport;
 
 typedef struct {
