@@ -1,6 +1,7 @@
 /* Listings of machines as clusters: small texts of each kind. */
 #include "tests/near.h"
 
+#include <glib/gstdio.h>
 #include <string.h>
 
 #include "topologies/import_topology.h"
@@ -51,7 +52,7 @@ static void test_xml_of_nccl_makes_a_cluster_that_loads(void **state) {
     assert_true(file >= 0 && g_close(file, NULL));
     assert_true(g_file_set_contents(path, text, -1, NULL));
     OrrCluster *cluster = orr_topology_cluster(path, NULL, &error);
-    remove(path);
+    g_remove(path);
     assert_null(error);
     const OrrClusterSpec *spec = orr_cluster_spec(cluster);
     assert_int_equal(spec->n_gpus, 8);

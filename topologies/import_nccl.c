@@ -174,7 +174,7 @@ static void flag_degraded(const OrrImport *import, const OrrXml *xml, GHashTable
     double *seen = device && rate > 0 ? g_hash_table_lookup(best, kind) : NULL;
     if (import && seen && rate < *seen * 0.99) {
         orr_topologies__note(import, xml->line,
-                             "%s: PCIe link at %s x%s, others of its kind are %.1f times as fast: "
+                             "%s: PCIe link at %s x%s, others of its kind are %.0f times as fast: "
                              "trained down?",
                              orr_xml_get(xml, "busid"), orr_xml_get(xml, "link_speed"),
                              orr_xml_get(xml, "link_width"), *seen / rate);
