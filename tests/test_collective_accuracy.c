@@ -45,8 +45,11 @@ static GArray *load(bool (*read)(const char *, GArray *))
 {
     g_autofree char *shared = coll_rows_shared();
     GArray *rows = g_array_new(FALSE, FALSE, sizeof(CollRow));
-    if (!read(shared, rows))
+    if (!read(shared, rows)) {
+        g_array_free(rows, TRUE); /* skip() jumps over what frees */
+        g_clear_pointer(&shared, g_free);
         skip();
+    }
     return rows;
 }
 

@@ -216,6 +216,8 @@ static void test_custom_order_of_a_framework_runs(void **state) {
         g_build_filename(shared && *shared ? shared : beside, "files", "train-configs",
                          "torchtitan-custom_schedule.csv", NULL);
     if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
+        g_clear_pointer(&path, g_free); /* skip() jumps over what frees */
+        g_clear_pointer(&beside, g_free);
         skip();
         return;
     }
