@@ -1,6 +1,7 @@
 /* orrery import: files of other programs into ours. The forms are in importers.c. */
 #include "sim/cli/commands.h"
 
+#include "sim/base/units.h"
 #include "sim/base/words.h"
 #include "sim/cli/importers.h"
 
@@ -10,10 +11,11 @@
 static const OrrOption options[] = {
     ORR_OPTION_OUTPUT,
     {"op", 0, "NAMES", false, "nccl-tests: the collective, or one a table, comma-separated"},
-    {"ranks", 0, "N", false, "nccl-tests: how many ranks took part, if the file does not say"},
+    {"ranks", 0, "N", false, "nccl-tests: how many ranks took part, if the file does not say; failures: the GPUs"},
     {"gpu", 0, "NAME", false, "topology: the GPU (orrery list gpus), if the file does not name it"},
     {"nic", 0, "RATE", false, "topology: rate of a NIC such as 400G, if the file does not say"},
     {"nodes", 0, "N", false, "topology: how many such nodes the cluster has"},
+    {"window", 0, "TIME", false, "failures: how long they were counted, such as 54d"},
     ORR_OPTION_HELP,
     ORR_OPTION_END,
 };
@@ -27,11 +29,26 @@ static const OrrImporter *find(const char *name, GError **error) {
     return NULL;
 }
 
+static bool take_window(const OrrCli *cli, double *window_ns, GError **error)
+{
+    g_autoptr(GError) flaw = NULL;
+    const char *text = orr_cli_value(cli, "window");
+    if (!orr_units_parse(text, ORR_DIM_TIME, window_ns, &flaw))
+        return orr_fail_usage(error, "orrery import: --window %s: %s", text, flaw->message);
+    if (!(*window_ns >= 1 && *window_ns <= 1e19))
+        return orr_fail_usage(error, "orrery import: --window %s: a time above 0, such as 54d, would "
+                              "do", text);
+    return true;
+}
+
 static bool run(OrrCli *cli, GError **error) {
     const OrrImporter *importer = find(orr_cli_argument(cli, 0), error);
     int64_t n_ranks = 0, n_nodes = 0;
     if (!importer || !orr_cli_int(cli, "ranks", 1, 10000000, &n_ranks, error) ||
         !orr_cli_int(cli, "nodes", 1, 100000, &n_nodes, error))
+        return false;
+    double window_ns = 0;
+    if (orr_cli_has(cli, "window") && !take_window(cli, &window_ns, error))
         return false;
     g_autoptr(GString) notes = g_string_new(NULL);
     OrrImport import = {
@@ -41,6 +58,7 @@ static bool run(OrrCli *cli, GError **error) {
         .gpu = orr_cli_value(cli, "gpu"),
         .nic = orr_cli_value(cli, "nic"),
         .n_nodes = (guint)n_nodes,
+        .window_ns = window_ns,
         .notes = notes,
     };
     g_autofree char *text = importer->run(&import, error);
@@ -71,7 +89,10 @@ const OrrCommand orr_cmd_import = {
         "topology: NCCL topology XML, a table of nvidia-smi topo -m or rocm-smi, hwloc XML or "
         "a listing of ibnetdiscover becomes a cluster file with its node in it. PCIe links that "
         "are slower than others of their kind are told.\n\n"
+        "failures: a table of counts (component, count; with --ranks and --window), a table of events "
+        "(time_h, component), or sacct -P becomes a file of failure rates.\n\n"
         "  orrery import hf config.json -o my-model.ini\n"
+        "  orrery import failures counts.csv --ranks 16384 --window 54d -o my-failures.ini\n"
         "  orrery show model ./my-model.ini\n"
         "  orrery import topology topo.xml --nodes 4 -o my-cluster.ini\n"
         "  orrery import nccl-tests all_reduce.log -o all_reduce.csv",

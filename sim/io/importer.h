@@ -13,6 +13,7 @@ typedef struct {
     const char *gpu; /* a GPU of ours, where the file does not name one */
     const char *nic; /* rate of a NIC, where the file does not say */
     guint n_nodes;
+    double window_ns; /* how long failures were counted */
     GString *notes; /* lines for stderr: what was assumed, left out, doubtful */
 } OrrImport;
 
