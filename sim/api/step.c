@@ -259,7 +259,9 @@ static bool probe_run(OrrStepRun *run, const OrrBound *bound, const OrrProbe *pr
 bool orr_step_execute(OrrStepRun *run, const OrrProbe *probe, const uint32_t *ranks,
                       uint32_t n_ranks, GError **error) {
     const OrrBound *bound = run->folded ? run->folded : run->bound;
-    OrrExecOptions options = {.self_check = run->request->self_check,
+    OrrExecOptions options = {.progress = run->request->progress,
+                              .progress_data = run->request->progress_data,
+                              .self_check = run->request->self_check,
                               .has_path = run->folded != NULL || bound->n_ranks <= 1024};
     run->result = orr_exec_run(bound, &options, error);
     if (!run->result)

@@ -17,6 +17,9 @@ typedef struct {
     bool has_seed;
     bool is_unfolded; /* every rank executed as itself */
     bool self_check;
+    /* Called now and then while executing, in thousandths of a simulated step; may be NULL. */
+    void (*progress)(void *data, uint64_t thousandths);
+    void *progress_data;
 } OrrStepRequest;
 
 typedef struct OrrStepRun OrrStepRun;

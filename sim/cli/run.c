@@ -4,6 +4,7 @@
 #include "sim/base/units.h"
 #include "sim/io/data.h"
 #include "sim/io/json.h"
+#include "sim/io/progress.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -178,9 +179,20 @@ static void say_stats(const OrrCliRun *run, int64_t done_us) {
             events_per_s);
 }
 
+#define USUAL_STEPS 3u /* that a run simulates until two agree */
+
+static void show_progress(void *data, uint64_t thousandths) {
+    orr_progress_set(data, MIN(thousandths / (10 * USUAL_STEPS), 99));
+}
+
 bool orr_cli_run_execute(OrrCliRun *run, const OrrCli *cli, const OrrProbe *probe,
                          const uint32_t *ranks, uint32_t n_ranks, GError **error) {
-    if (!orr_step_execute(run->run, probe, ranks, n_ranks, error))
+    g_autoptr(OrrProgress) progress = orr_progress_new("simulating", 100, "%");
+    run->request.progress = show_progress;
+    run->request.progress_data = progress;
+    bool is_done = orr_step_execute(run->run, probe, ranks, n_ranks, error);
+    run->request.progress = NULL;
+    if (!is_done)
         return false;
     if (orr_cli_has(cli, "stats"))
         say_stats(run, g_get_monotonic_time());

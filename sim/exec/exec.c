@@ -154,6 +154,21 @@ static void settle(OrrExec *x) {
     }
 }
 
+#define PROGRESS_EVERY (1u << 18) /* events: a few times a second */
+#define PROGRESS_RANKS 8u
+
+static void tell_progress(const OrrExec *x) {
+    uint64_t least = UINT64_MAX;
+    uint32_t stride = MAX(x->bound->n_ranks / PROGRESS_RANKS, 1u);
+    for (uint32_t r = 0; r < x->bound->n_ranks; r += stride) {
+        const OrrLane *l = &x->ranks[r].lane[ORR_STREAM_COMPUTE];
+        uint32_t n = x->compiled->roles[x->bound->role[r]].n_calls;
+        uint64_t done = l->step * 1000ull + (n > 0 ? l->call * 1000ull / n : 0);
+        least = MIN(least, done);
+    }
+    x->options->progress(x->options->progress_data, least);
+}
+
 static void loop(OrrExec *x) {
     while (!x->is_over && !x->mismatch) {
         if (x->queue.n == 0) {
@@ -166,6 +181,8 @@ static void loop(OrrExec *x) {
             x->global_ns = x->now_ns = x->queue.heap[0].time_ns;
         }
         OrrEvent e = orr_queue_pop(&x->queue);
+        if (x->options->progress && (x->n_taken++ & (PROGRESS_EVERY - 1)) == 0)
+            tell_progress(x);
         x->n_events += orr_event_class(&e) != ORR_EV_ISLAND;
         handle(x, &e);
     }

@@ -19,6 +19,10 @@ typedef struct {
     const OrrProbe *probe;
     int64_t probe_begin_ns, probe_end_ns;
     const uint8_t *is_probed;
+    /* Called now and then with the calls done (thousandths of a step, over all steps so far) by the
+     * rank that is furthest behind of a few; may be NULL. */
+    void (*progress)(void *data, uint64_t thousandths);
+    void *progress_data;
 } OrrExecOptions;
 
 /* Mean over all real ranks in the reported step, also those that never call it. Not rounded: a sum

@@ -179,8 +179,8 @@ typedef struct {
     uint32_t *lane_items; /* [n_roles * ORR_N_STREAMS] items of a step */
     uint32_t ended_step;  /* the last step that all ranks have ended, ORR_NONE at first */
     bool is_over;
-    uint64_t n_events;
-    char *mismatch; /* two members brought different collectives */
+    uint64_t n_events, n_taken; /* handled; taken from the global queue */
+    char *mismatch;             /* two members brought different collectives */
 } OrrExec;
 
 /* lane.c */
