@@ -14,7 +14,7 @@ static OrrRun *run_with(OrrRunRequest *q, const char *name, uint32_t seeds, cons
     static char texts[8][3][64];
     uint32_t n = 0;
     for (; sets && sets[n]; n++) {
-        g_auto(GStrv) part = g_strsplit_set(sets[n], ".=", 3);
+        g_auto(GStrv) part = g_strsplit_set(sets[n], ".=", 3); /* the value may hold both */
         for (int i = 0; i < 3; i++)
             g_strlcpy(texts[n][i], part[i], sizeof texts[n][i]);
         overrides[n] = (OrrOverride){texts[n][0], texts[n][1], texts[n][2]};
@@ -190,6 +190,60 @@ static void test_spot_is_cheaper_though_it_is_interrupted(void **state)
     assert_near(figure(demand, "energy_mwh"), hours * 128 * 10.2 * 1.25 / 1000, 0.02);
 }
 
+/* Fewer replicas are priced as layouts of their own, and are better than waiting for the repair. */
+static void test_shrinking_beats_waiting_for_a_repair(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"recovery.elastic=no", "recovery.elastic=shrink",
+                                        "recovery.elastic=shrink_keep_batch"};
+    double goodput[3];
+    for (guint i = 0; i < 3; i++) {
+        OrrRunRequest q;
+        g_autoptr(OrrRun) run =
+            run_with(&q, "llama70b-500b-128", 40,
+                     (const char *const[]){modes[i], "recovery.hot_spares=0",
+                                           "failures.repair=24 h", NULL});
+        const OrrRunPhase *p = &orr_run_spec(run)->phases[0];
+        goodput[i] = figure(run, "goodput_frac");
+        if (i == 0)
+            continue;
+        assert_int_equal(orr_run_spec(run)->n_replicas, 4);
+        /* with the batch kept, three replicas do the work of four; else each does its own */
+        assert_near((double)p->step_ns[1] / (double)p->step_ns[0], i == 1 ? 1 : 4.0 / 3, 0.03);
+    }
+    assert_true(goodput[1] > goodput[0] + 0.02 && goodput[2] > goodput[0] + 0.02);
+}
+
+static void test_phases_have_their_own_steps(void **state)
+{
+    (void)state;
+    OrrRunRequest q;
+    g_autoptr(OrrRun) run =
+        run_with(&q, "tiny", 1, (const char *const[]){"run.steps=30", "run.phases=short",
+                                                      "short.tokens=2560", "short.set=batch.sequence=64", NULL});
+    const OrrRunSpec *s = orr_run_spec(run);
+    assert_int_equal(s->n_phases, 2);
+    assert_int_equal(s->phases[0].tokens_per_step, 256);
+    assert_int_equal(s->phases[1].tokens_per_step, 512);
+    assert_true(s->phases[0].step_ns[0] > 0); /* both are bound by the host */
+    const OrrRunSeed *seed = &orr_run_record(run)->seeds[0];
+    assert_int_equal(seed->tokens, 10 * 256 + 20 * 512);
+    assert_int_equal(seed->useful_ns, 10 * s->phases[0].step_ns[0] + 20 * s->phases[1].step_ns[0]);
+}
+
+static void test_slow_parts_are_priced_by_the_step(void **state)
+{
+    (void)state;
+    OrrRunRequest q;
+    g_autoptr(OrrRun) run = run_with(&q, "llama3-405b-54d-stragglers", 20, NULL);
+    const OrrRunSpec *s = orr_run_spec(run);
+    /* 10 % less clock on a step that is mostly matrix products; less HBM bandwidth matters less */
+    assert_in_range((int)(s->kinds[0].slow_factor * 1000), 1040, 1120);
+    assert_in_range((int)(s->kinds[1].slow_factor * 1000), 1001, 1080);
+    assert_true(cause(run, "flapping_link")->mean_count > 0);
+    assert_true(figure(run, "goodput_frac") > 0.9);
+}
+
 static void test_threads_and_stores_do_not_change_a_seed(void **state)
 {
     (void)state;
@@ -233,6 +287,9 @@ int main(void)
         cmocka_unit_test(test_sharded_writers_beat_a_single_one),
         cmocka_unit_test(test_two_failures_lose_the_minutes_since_their_checkpoints),
         cmocka_unit_test(test_spot_is_cheaper_though_it_is_interrupted),
+        cmocka_unit_test(test_shrinking_beats_waiting_for_a_repair),
+        cmocka_unit_test(test_phases_have_their_own_steps),
+        cmocka_unit_test(test_slow_parts_are_priced_by_the_step),
         cmocka_unit_test(test_threads_and_stores_do_not_change_a_seed),
         cmocka_unit_test(test_job_without_a_run_file_needs_an_end),
     };

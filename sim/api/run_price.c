@@ -128,8 +128,10 @@ static bool shrink(OrrRun *run, uint32_t lost, GArray *to, GError **error)
     uint32_t per_group = MAX(1, job->layout.dp / MAX(1, run->shape.replicas));
     uint32_t dp = job->layout.dp - lost * per_group;
     uint32_t m = orr_layout_micro_batches(&job->layout, &job->batch);
-    if (run->file->recovery.elastic == ORR_ELASTIC_KEEP_BATCH)
-        m = (m * job->layout.dp + dp - 1) / dp;
+    if (run->file->recovery.elastic == ORR_ELASTIC_KEEP_BATCH) {
+        uint32_t unit = job->layout.vpp > 1 ? job->layout.pp : 1; /* interleaved: P divides M */
+        m = (m * job->layout.dp + dp * unit - 1) / (dp * unit) * unit;
+    }
     add(run, to, "layout", "dp", g_strdup_printf("%u", dp));
     add(run, to, "batch", "global", g_strdup_printf("%u", job->batch.micro_sequences * m * dp));
     g_auto(GStrv) words = g_strsplit(job->cluster_ref, " ", 2);
