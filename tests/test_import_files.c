@@ -20,6 +20,7 @@ typedef struct {
 #define N "nccl-tests"
 #define NL "nccl-tests-logs/"
 #define T "topology"
+#define K "kineto"
 #define A "a100-sxm-80"
 static const Expected all[] = {
     {N, NL "aws-1.log", NULL, 59, "used as far as it is whole, 29 rows"},
@@ -112,12 +113,23 @@ static const Expected all[] = {
     {T, SL "ml-engineering-3.txt", NULL, ANY, "nvlink = switch", A},
     {T, SL "ml-engineering-4.txt", NULL, ANY, "nvlink = switch\nnvls = yes", "h100"},
     {T, SL "odd-gb200-nv18-4gpu.txt", NULL, ANY, "nics = 4 NICs", "gb200"},
+#define KL "kineto-traces/"
+    {K, KL "alexnet-critical-path.json.gz", NULL, 24, NULL},
+    {K, KL "call-stack-backward-thread.json", NULL, 9, "gemm"},
+    {K, KL "cuda-event-sync.json.gz", NULL, 12, NULL},
+    {K, KL "deepseek-train-overlap.json", NULL, 99, "all_to_all"},
+    {K, KL "mi250-toy.json.gz", NULL, 20, NULL},
+    {K, KL "nccl-metadata.json.gz", NULL, 83, "all_reduce,40,fp32,8196000,2,0,3,"},
+    {K, KL "odd-unterminated.json", NULL, 9, "used up to the last whole one, 1 of them"},
+    {K, KL "sampled-128gpu-rank0.json.gz", NULL, 210, "send_recv"},
+    {K, KL "tiny-base.json.gz", NULL, 11, NULL},
+    {K, KL "tiny-test.json.gz", NULL, 11, NULL},
 };
 
 /* Folders whose every file must stand in the table. */
 static const char *const folders[] = {"nccl-tests-logs", "megatron-logs", "torchtitan-logs",
                                       "nccl-topo-xml",   "hwloc-xml",     "ibnetdiscover",
-                                      "nvidia-smi-topo"};
+                                      "nvidia-smi-topo", "kineto-traces"};
 
 static char *shared_files(void) {
     const char *shared = g_getenv("ORRERY_SHARED"), *top = g_getenv("top_srcdir");

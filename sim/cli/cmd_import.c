@@ -91,6 +91,8 @@ const OrrCommand orr_cmd_import = {
         "are slower than others of their kind are told.\n\n"
         "failures: a table of counts (component, count; with --ranks and --window), a table of events "
         "(time_h, component), or sacct -P becomes a file of failure rates.\n\n"
+        "kineto: a trace of the PyTorch profiler becomes a CSV table: kernels by name and "
+        "stream, collectives by size and group, and how the window divides.\n\n"
         "  orrery import hf config.json -o my-model.ini\n"
         "  orrery import failures counts.csv --ranks 16384 --window 54d -o my-failures.ini\n"
         "  orrery show model ./my-model.ini\n"
