@@ -84,8 +84,9 @@ OrrXml *orr_xml_parse(const char *name, const char *text, gsize length, GError *
     /* GMarkup begins its own messages with a place that ours has already */
     const char *message = why ? why->message : "there is no element";
     const char *colon = g_str_has_prefix(message, "Error on line") ? strstr(message, ": ") : NULL;
-    orr_fail_input(error, "%s:%d: not sound XML: %s", name, MAX(line, 1),
-                   colon ? colon + 2 : message);
+    /* and cuts what it quotes anywhere, also inside a character */
+    g_autofree char *valid = g_utf8_make_valid(colon ? colon + 2 : message, -1);
+    orr_fail_input(error, "%s:%d: not sound XML: %s", name, MAX(line, 1), valid);
     g_clear_error(&why);
     return NULL;
 }
