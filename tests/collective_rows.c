@@ -8,8 +8,7 @@
 #define MAX_COLUMNS 32
 
 /* Splits one CSV line in place (RFC 4180 quotes, no line breaks inside). Returns the columns. */
-static int split(char *line, char *column[MAX_COLUMNS])
-{
+static int split(char *line, char *column[MAX_COLUMNS]) {
     int n = 0;
     char *in = line;
     g_strchomp(line);
@@ -38,16 +37,14 @@ static int split(char *line, char *column[MAX_COLUMNS])
     return n;
 }
 
-static int find(char *const header[], int n, const char *name)
-{
+static int find(char *const header[], int n, const char *name) {
     for (int i = 0; i < n; i++)
         if (!strcmp(header[i], name))
             return i;
     g_error("no column %s", name);
 }
 
-static bool parse_kind(const char *text, OrrCollective *kind)
-{
+static bool parse_kind(const char *text, OrrCollective *kind) {
     static const struct {
         const char *text;
         OrrCollective kind;
@@ -64,8 +61,7 @@ static bool parse_kind(const char *text, OrrCollective *kind)
     return false;
 }
 
-static uint32_t parse_version(const char *text)
-{
+static uint32_t parse_version(const char *text) {
     char **parts = g_strsplit(text, ".", 3);
     uint32_t v = 0;
     for (int i = 0; i < 3; i++) {
@@ -101,17 +97,22 @@ static const Gpu gpus[] = {{"V100", ORR_ARCH_VOLTA, 150e9, false},
                            {"b300", ORR_ARCH_BLACKWELL_ULTRA, 900e9, true},
                            {"gb300", ORR_ARCH_BLACKWELL_ULTRA, 900e9, true}};
 
-static bool node_place(const char *gpu, uint32_t n, OrrCommPlace *p)
-{
+static bool node_place(const char *gpu, uint32_t n, OrrCommPlace *p) {
     for (size_t i = 0; i < G_N_ELEMENTS(gpus); i++) {
         if (!g_str_has_prefix(gpu, gpus[i].prefix))
             continue;
-        *p = (OrrCommPlace){.n_ranks = n, .n_domains = 1, .min_per_domain = n,
-                            .max_per_domain = n, .n_nodes = 1, .max_per_node = n,
-                            .arch = gpus[i].arch, .nvlink = ORR_NVLINK_SWITCH,
+        *p = (OrrCommPlace){.n_ranks = n,
+                            .n_domains = 1,
+                            .min_per_domain = n,
+                            .max_per_domain = n,
+                            .n_nodes = 1,
+                            .max_per_node = n,
+                            .arch = gpus[i].arch,
+                            .nvlink = ORR_NVLINK_SWITCH,
                             .has_nvls = gpus[i].has_nvls,
                             .nvlink_bytes_per_s = gpus[i].nvlink_bytes_per_s,
-                            .pcie_bytes_per_s = 32e9, .gpus_per_nic = 1};
+                            .pcie_bytes_per_s = 32e9,
+                            .gpus_per_nic = 1};
         if (p->arch == ORR_ARCH_VOLTA) { /* rings in the cube mesh, both ways, 25 GB/s each */
             static const double rings[9] = {0, 0, 1, 2, 4, 2, 2, 4, 6};
             p->nvlink = ORR_NVLINK_MESH;
@@ -135,8 +136,7 @@ static const struct {
                 {"GCP a3-megagpu-8g x2", 2, 25e9, 8, 13000, ORR_NET_TCPXO, false},
                 {"8x 8 H800", 8, 50e9, 8, 2500, ORR_NET_IB, false}};
 
-static void add_network(const char *system, OrrCommPlace *p)
-{
+static void add_network(const char *system, OrrCommPlace *p) {
     for (size_t i = 0; i < G_N_ELEMENTS(machines); i++) {
         if (strcmp(system, machines[i].system))
             continue;
@@ -150,14 +150,12 @@ static void add_network(const char *system, OrrCommPlace *p)
     }
 }
 
-static char **read_lines(const char *shared, const char *name, char **text)
-{
+static char **read_lines(const char *shared, const char *name, char **text) {
     g_autofree char *path = g_build_filename(shared, name, NULL);
     return g_file_get_contents(path, text, NULL, NULL) ? g_strsplit(*text, "\n", -1) : NULL;
 }
 
-bool coll_rows_one_node(const char *shared, GArray *rows)
-{
+bool coll_rows_one_node(const char *shared, GArray *rows) {
     g_autofree char *text = NULL;
     g_auto(GStrv) lines = read_lines(shared, "kernels/nccl_one_node.csv", &text);
     if (!lines)
@@ -180,8 +178,7 @@ bool coll_rows_one_node(const char *shared, GArray *rows)
     return true;
 }
 
-bool coll_rows_published(const char *shared, GArray *rows)
-{
+bool coll_rows_published(const char *shared, GArray *rows) {
     g_autofree char *text = NULL;
     g_auto(GStrv) lines = read_lines(shared, "published/H_collectives.csv", &text);
     if (!lines)
@@ -213,8 +210,7 @@ bool coll_rows_published(const char *shared, GArray *rows)
     return true;
 }
 
-bool coll_rows_vtrain(const char *shared, GArray *rows)
-{
+bool coll_rows_vtrain(const char *shared, GArray *rows) {
     g_autofree char *path =
         g_build_filename(shared, "published/raw/vtrain_allreduce_lut.csv.gz", NULL);
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
@@ -258,8 +254,7 @@ static const struct {
     {"old-2.8-a100-broadcast.log", "A100", ORR_BROADCAST, 20800, 8, 1, 0, 0, 0, ORR_NET_NONE}};
 
 /* One line of nccl-tests: size, count, type, [redop], [root], time, ...; false for others. */
-static bool parse_line(char *line, CollRow *row)
-{
+static bool parse_line(char *line, CollRow *row) {
     char *text = strchr(line, ':');
     char *colon = strrchr(line, ':');
     g_auto(GStrv) words = g_regex_split_simple("\\s+", g_strstrip(text ? colon + 1 : line), 0, 0);
@@ -276,8 +271,7 @@ static bool parse_line(char *line, CollRow *row)
     return row->us > 0;
 }
 
-bool coll_rows_logs(const char *shared, GArray *rows)
-{
+bool coll_rows_logs(const char *shared, GArray *rows) {
     for (size_t i = 0; i < G_N_ELEMENTS(logs); i++) {
         g_autofree char *text = NULL;
         g_autofree char *name = g_strdup_printf("files/nccl-tests-logs/%s", logs[i].file);
@@ -285,7 +279,9 @@ bool coll_rows_logs(const char *shared, GArray *rows)
         if (!lines)
             return false;
         for (char **l = lines; *l; l++) {
-            CollRow row = {.algo = ORR_N_ALGOS, .dtype = ORR_FP32, .kind = logs[i].kind,
+            CollRow row = {.algo = ORR_N_ALGOS,
+                           .dtype = ORR_FP32,
+                           .kind = logs[i].kind,
                            .version = logs[i].version};
             if (!parse_line(*l, &row) || !node_place(logs[i].gpu, logs[i].n_ranks, &row.place))
                 continue;
@@ -303,17 +299,15 @@ bool coll_rows_logs(const char *shared, GArray *rows)
     return true;
 }
 
-char *coll_rows_shared(void)
-{
+char *coll_rows_shared(void) {
     const char *env = g_getenv("ORRERY_SHARED");
     return env ? g_strdup(env) : g_build_filename(ORR_SRCDIR, "..", "shared", NULL);
 }
 
 double coll_row_model_us(const CollRow *row, const struct OrrCollConstants *constants,
-                         OrrCollPlan *plan)
-{
-    OrrNcclForce force = {.algo = row->algo, .proto = ORR_N_PROTOS, .version = row->version,
-                          .constants = constants};
+                         OrrCollPlan *plan) {
+    OrrNcclForce force = {
+        .algo = row->algo, .proto = ORR_N_PROTOS, .version = row->version, .constants = constants};
     GError *error = NULL;
     if (!orr_collective_plan(row->kind, row->bytes, row->dtype, &row->place, &force, plan, &error))
         g_error("%s: %s", row->system, error->message);

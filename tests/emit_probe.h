@@ -16,8 +16,7 @@ typedef struct {
     OrrEmit emit;
 } Sample;
 
-static inline void sample_init(Sample *s, OrrModel model, uint32_t tp, bool is_sp)
-{
+static inline void sample_init(Sample *s, OrrModel model, uint32_t tp, bool is_sp) {
     s->model = model;
     s->layout = sample_layout(tp, 1, 1);
     s->layout.sequence_parallel = is_sp;
@@ -29,13 +28,11 @@ static inline void sample_init(Sample *s, OrrModel model, uint32_t tp, bool is_s
         (OrrEmit){&s->model, &s->layout, &s->batch, &s->precision, &s->recompute, &s->framework};
 }
 
-static inline OrrModel sample_gpt_22b(void)
-{
+static inline OrrModel sample_gpt_22b(void) {
     return sample_gpt(48, 6144, 64, 51200, 2048);
 }
 
-static inline OrrModel sample_llama_8b(void)
-{
+static inline OrrModel sample_llama_8b(void) {
     return sample_llama(32, 4096, 32, 8, 14336, 128256);
 }
 
@@ -50,8 +47,7 @@ typedef struct {
     uint32_t n_kernels, n_host;
 } Sums;
 
-static inline void sums_add_op(Sums *sums, const OrrProgram *p, const OrrOp *op)
-{
+static inline void sums_add_op(Sums *sums, const OrrProgram *p, const OrrOp *op) {
     if (op->kind == ORR_OP_KERNEL) {
         const OrrKernel *k = &p->kernels[op->what];
         sums->flops[k->kind][k->pass] += k->flops;
@@ -72,8 +68,7 @@ static inline void sums_add_op(Sums *sums, const OrrProgram *p, const OrrOp *op)
         }
 }
 
-static inline Sums sums_of(const OrrProgram *p)
-{
+static inline Sums sums_of(const OrrProgram *p) {
     Sums sums = {0};
     for (uint32_t i = 0; i < p->n_ops; i++)
         sums_add_op(&sums, p, &p->ops[i]);
@@ -85,8 +80,7 @@ typedef enum { PART_LAYER, PART_LAYER_AGAIN, PART_EMBEDDING, PART_HEAD, N_PARTS 
 /* Forward, backward whole or in halves, and forward with each. */
 typedef enum { RUN_F, RUN_B, RUN_I, RUN_W, RUN_F_B, RUN_F_I_W, N_RUNS } Run;
 
-static inline void emit_one(const Sample *s, OrrBuilder *b, Part part, OrrPass pass)
-{
+static inline void emit_one(const Sample *s, OrrBuilder *b, Part part, OrrPass pass) {
     bool again = part == PART_LAYER_AGAIN;
     if (part == PART_EMBEDDING && pass == ORR_F)
         orr_emit_embedding_forward(&s->emit, b);
@@ -102,8 +96,7 @@ static inline void emit_one(const Sample *s, OrrBuilder *b, Part part, OrrPass p
         orr_emit_layer_backward(&s->emit, b, 0, pass, again);
 }
 
-static inline OrrProgram *emit_run(const Sample *s, Part part, Run run)
-{
+static inline OrrProgram *emit_run(const Sample *s, Part part, Run run) {
     OrrBuilder *b = orr_builder_new();
     orr_builder_segment_begin(b, "probe");
     if (run == RUN_F || run == RUN_F_B || run == RUN_F_I_W)
@@ -118,8 +111,7 @@ static inline OrrProgram *emit_run(const Sample *s, Part part, Run run)
     return orr_builder_finish(b);
 }
 
-static inline Sums emit_sums(const Sample *s, Part part, Run run)
-{
+static inline Sums emit_sums(const Sample *s, Part part, Run run) {
     g_autoptr(OrrProgram) p = emit_run(s, part, run);
     return sums_of(p);
 }

@@ -1,6 +1,7 @@
 /* Fits the constants of sim/collective/constants.c to the measured collectives of the shared files
- * and prints them with their residuals. Usage: fit_collectives [show|fit|holdout] [detail]. Simplex search on the
- * mean absolute relative error, messages above 1 MiB counted double, from the shipped values. */
+ * and prints them with their residuals. Usage: fit_collectives [show|fit|holdout] [detail]. Simplex
+ * search on the mean absolute relative error, messages above 1 MiB counted double, from the shipped
+ * values. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,8 +18,7 @@ typedef struct {
     int n;
 } Fit;
 
-static double loss(Fit *f)
-{
+static double loss(Fit *f) {
     double sum = 0, weights = 0;
     for (guint i = 0; i < f->rows->len; i++) {
         const CollRow *row = &g_array_index(f->rows, CollRow, i);
@@ -31,15 +31,14 @@ static double loss(Fit *f)
     return sum / weights;
 }
 
-static double loss_at(Fit *f, const double *x)
-{
+static double loss_at(Fit *f, const double *x) {
     for (int i = 0; i < f->n; i++)
         *f->at[i] = exp(x[i]);
     OrrCollConstants *k = &f->k; /* never faster than the link */
     for (int a = 0; a < ORR_N_ARCHS; a++) {
         OrrCollArch *arch = &k->arch[a];
-        OrrCollLaw *laws[] = {&arch->ring[0], &arch->ring[1], &arch->ring[2],
-                              &arch->nvls, &arch->pairs_ll, &arch->pairs};
+        OrrCollLaw *laws[] = {&arch->ring[0], &arch->ring[1],  &arch->ring[2],
+                              &arch->nvls,    &arch->pairs_ll, &arch->pairs};
         for (size_t i = 0; i < G_N_ELEMENTS(laws); i++) {
             laws[i]->eff_frac = fmin(laws[i]->eff_frac, 0.95);
             laws[i]->full_bytes = fmin(laws[i]->full_bytes, 16e6); /* within what was measured */
@@ -49,8 +48,7 @@ static double loss_at(Fit *f, const double *x)
 }
 
 /* Nelder and Mead, Computer Journal 1965. */
-static double simplex(Fit *f, double *x, double step, int iterations)
-{
+static double simplex(Fit *f, double *x, double step, int iterations) {
     int n = f->n;
     double p[MAX_PARAMETERS + 1][MAX_PARAMETERS], v[MAX_PARAMETERS + 1], c[MAX_PARAMETERS],
         r[MAX_PARAMETERS], e[MAX_PARAMETERS];
@@ -108,14 +106,12 @@ static double simplex(Fit *f, double *x, double step, int iterations)
     return loss_at(f, x);
 }
 
-static void add(Fit *f, double *value)
-{
+static void add(Fit *f, double *value) {
     if (*value > 0)
         f->at[f->n++] = value;
 }
 
-static void add_law(Fit *f, OrrCollLaw *law)
-{
+static void add_law(Fit *f, OrrCollLaw *law) {
     add(f, &law->launch_ns);
     add(f, &law->step_ns);
     add(f, &law->eff_frac);
@@ -124,8 +120,7 @@ static void add_law(Fit *f, OrrCollLaw *law)
 }
 
 /* Residuals of @rows by (system, kind, gpus) and size class. */
-static void report(GArray *rows, const OrrCollConstants *k, const char *detail)
-{
+static void report(GArray *rows, const OrrCollConstants *k, const char *detail) {
     for (guint i = 0; i < rows->len;) {
         const CollRow *a = &g_array_index(rows, CollRow, i);
         double sum[2] = {0, 0}, bias[2] = {0, 0};
@@ -134,8 +129,8 @@ static void report(GArray *rows, const OrrCollConstants *k, const char *detail)
         GString *text = g_string_new(NULL);
         for (; j < rows->len; j++) {
             const CollRow *b = &g_array_index(rows, CollRow, j);
-            if (strcmp(a->system, b->system) || strcmp(a->series, b->series) || a->kind != b->kind ||
-                a->place.n_ranks != b->place.n_ranks)
+            if (strcmp(a->system, b->system) || strcmp(a->series, b->series) ||
+                a->kind != b->kind || a->place.n_ranks != b->place.n_ranks)
                 break;
             OrrCollPlan plan;
             double e = coll_row_model_us(b, k, &plan) / b->us - 1;
@@ -145,12 +140,13 @@ static void report(GArray *rows, const OrrCollConstants *k, const char *detail)
             count[big]++;
             if (detail && (b->dtype == ORR_INT8) == !strcmp(detail, "int8"))
                 g_string_append_printf(text, " %lld%c:%.1f/%+.0f%%%c%c",
-                    b->bytes >= 1 << 20 ? (long long)b->bytes >> 20 : (long long)b->bytes >> 10,
-                    b->bytes >= 1 << 20 ? 'M' : 'K', b->us, 100 * e,
-                    "RTNMCCDHPX"[plan.algo], "l8s"[plan.proto]);
+                                       b->bytes >= 1 << 20 ? (long long)b->bytes >> 20
+                                                           : (long long)b->bytes >> 10,
+                                       b->bytes >= 1 << 20 ? 'M' : 'K', b->us, 100 * e,
+                                       "RTNMCCDHPX"[plan.algo], "l8s"[plan.proto]);
         }
-        printf("%-22s %-9s %-14s n%-4u small %5.1f%% (%+5.1f) big %5.1f%% (%+5.1f) %d+%d%s\n", a->system,
-               a->series, orr_collective_name(a->kind), a->place.n_ranks,
+        printf("%-22s %-9s %-14s n%-4u small %5.1f%% (%+5.1f) big %5.1f%% (%+5.1f) %d+%d%s\n",
+               a->system, a->series, orr_collective_name(a->kind), a->place.n_ranks,
                count[0] ? 100 * sum[0] / count[0] : 0, count[0] ? 100 * bias[0] / count[0] : 0,
                count[1] ? 100 * sum[1] / count[1] : 0, count[1] ? 100 * bias[1] / count[1] : 0,
                count[0], count[1], text->str);
@@ -161,8 +157,7 @@ static void report(GArray *rows, const OrrCollConstants *k, const char *detail)
 
 /* Rows of an architecture that run by one law: the choice does not depend on the constants, so
  * each law is fitted alone. */
-static GArray *filter(GArray *rows, OrrArch arch, unsigned algos, OrrProto proto)
-{
+static GArray *filter(GArray *rows, OrrArch arch, unsigned algos, OrrProto proto) {
     GArray *out = g_array_new(FALSE, FALSE, sizeof(CollRow));
     for (guint i = 0; i < rows->len; i++) {
         CollRow *r = &g_array_index(rows, CollRow, i);
@@ -176,9 +171,8 @@ static GArray *filter(GArray *rows, OrrArch arch, unsigned algos, OrrProto proto
     return out;
 }
 
-static void fit_law(GArray *rows, OrrCollConstants *k, OrrArch arch, unsigned algos,
-                    OrrProto proto, const char *name, OrrCollLaw *law, double *copy)
-{
+static void fit_law(GArray *rows, OrrCollConstants *k, OrrArch arch, unsigned algos, OrrProto proto,
+                    const char *name, OrrCollLaw *law, double *copy) {
     Fit f = {.rows = filter(rows, arch, algos, proto), .k = *k};
     double x[MAX_PARAMETERS], v = 0;
     ptrdiff_t at = (char *)law - (char *)k, at_copy = copy ? (char *)copy - (char *)k : 0;
@@ -203,8 +197,7 @@ static void fit_law(GArray *rows, OrrCollConstants *k, OrrArch arch, unsigned al
            copy ? *copy : 0, f.rows->len, v);
 }
 
-static void fit_arch(GArray *rows, OrrCollConstants *k, OrrArch arch)
-{
+static void fit_arch(GArray *rows, OrrCollConstants *k, OrrArch arch) {
     OrrCollArch *a = &k->arch[arch];
     unsigned ring = 1u << ORR_ALGO_RING | 1u << ORR_ALGO_TREE, pair = 1u << ORR_ALGO_PAIRWISE;
     printf("%s\n", orr_arch_names[arch]);
@@ -218,8 +211,7 @@ static void fit_arch(GArray *rows, OrrCollConstants *k, OrrArch arch)
 }
 
 /* Every fifth table (GPU, software, operation) by number; whole tables, as a judge would hide. */
-static void hold_out(GArray *rows, GArray *kept, GArray *held)
-{
+static void hold_out(GArray *rows, GArray *kept, GArray *held) {
     const CollRow *last = NULL;
     int table = 0;
     for (guint i = 0; i < rows->len; i++) {
@@ -232,8 +224,7 @@ static void hold_out(GArray *rows, GArray *kept, GArray *held)
     }
 }
 
-static void print_total(const char *name, GArray *rows, const OrrCollConstants *k)
-{
+static void print_total(const char *name, GArray *rows, const OrrCollConstants *k) {
     double sum[2] = {0, 0};
     int n[2] = {0, 0};
     for (guint i = 0; i < rows->len; i++) {
@@ -247,8 +238,7 @@ static void print_total(const char *name, GArray *rows, const OrrCollConstants *
            100 * sum[1] / n[1], n[1]);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     g_autofree char *shared = coll_rows_shared();
     GArray *rows = g_array_new(FALSE, FALSE, sizeof(CollRow));
     GArray *published = g_array_new(FALSE, FALSE, sizeof(CollRow));
@@ -265,7 +255,8 @@ int main(int argc, char **argv)
     for (guint i = 0; i < published->len; i++) {
         const CollRow *row = &g_array_index(published, CollRow, i);
         bool volta = row->place.arch == ORR_ARCH_VOLTA;
-        if (row->place.n_domains == 1 && !strstr(row->system, ".log") && (row->bytes >= 16 << 20 || volta) &&
+        if (row->place.n_domains == 1 && !strstr(row->system, ".log") &&
+            (row->bytes >= 16 << 20 || volta) &&
             (!volta || g_str_has_prefix(row->system, "vtrain")))
             g_array_append_vals(all, row, 1);
     }

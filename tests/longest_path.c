@@ -10,19 +10,16 @@ typedef struct {
     uint32_t *stage_of;
 } Paths;
 
-static int64_t *end_of(Paths *p, OrrPass pass, uint32_t v, uint32_t m)
-{
+static int64_t *end_of(Paths *p, OrrPass pass, uint32_t v, uint32_t m) {
     return &p->end_ns[((size_t)pass * p->n_virtual + v) * p->order->shape.n_micro_batches + m];
 }
 
-static int64_t after(Paths *p, OrrPass pass, uint32_t from, uint32_t to, uint32_t m)
-{
+static int64_t after(Paths *p, OrrPass pass, uint32_t from, uint32_t to, uint32_t m) {
     return *end_of(p, pass, from, m) +
            (p->stage_of[from] != p->stage_of[to] ? p->times->p2p_ns : 0);
 }
 
-static int64_t ready_ns(Paths *p, const OrrSlot *slot, uint32_t v)
-{
+static int64_t ready_ns(Paths *p, const OrrSlot *slot, uint32_t v) {
     uint32_t m = slot->micro_batch;
     if (slot->pass == ORR_F)
         return v == 0 ? 0 : after(p, ORR_F, v - 1, v, m);
@@ -37,8 +34,7 @@ static int64_t ready_ns(Paths *p, const OrrSlot *slot, uint32_t v)
 }
 
 /* One sweep over a stage; true if an end moved. */
-static bool relax(Paths *p, uint32_t s)
-{
+static bool relax(Paths *p, uint32_t s) {
     const OrrOrder *o = p->order;
     bool has_moved = false;
     int64_t free_ns = 0;
@@ -54,8 +50,7 @@ static bool relax(Paths *p, uint32_t s)
     return has_moved;
 }
 
-int64_t longest_path_ns(const OrrOrder *order, const LongestPathTimes *times)
-{
+int64_t longest_path_ns(const OrrOrder *order, const LongestPathTimes *times) {
     const OrrPipeShape *shape = &order->shape;
     Paths p = {.order = order, .times = times, .n_virtual = shape->n_stages * shape->n_chunks};
     size_t n_passes = (size_t)ORR_N_PASSES * p.n_virtual * shape->n_micro_batches;

@@ -6,8 +6,7 @@
 
 /* GPT-2/3 as Megatron-LM has it: biases everywhere, GELU, learned positions, tied. */
 static inline OrrModel sample_gpt(uint32_t layers, uint32_t hidden, uint32_t heads, uint32_t vocab,
-                                  uint32_t positions)
-{
+                                  uint32_t positions) {
     OrrModel m = {0};
     m.name = (char *)"gpt";
     m.layers = layers;
@@ -27,8 +26,7 @@ static inline OrrModel sample_gpt(uint32_t layers, uint32_t hidden, uint32_t hea
 
 /* Llama 2 and 3: RMSNorm, SwiGLU, rotary, no biases, untied. */
 static inline OrrModel sample_llama(uint32_t layers, uint32_t hidden, uint32_t heads,
-                                    uint32_t kv_heads, uint32_t ffn, uint32_t vocab)
-{
+                                    uint32_t kv_heads, uint32_t ffn, uint32_t vocab) {
     OrrModel m = {0};
     m.name = (char *)"llama";
     m.layers = layers;
@@ -46,8 +44,7 @@ static inline OrrModel sample_llama(uint32_t layers, uint32_t hidden, uint32_t h
     return m;
 }
 
-static inline OrrLayout sample_layout(uint32_t tp, uint32_t pp, uint32_t dp)
-{
+static inline OrrLayout sample_layout(uint32_t tp, uint32_t pp, uint32_t dp) {
     OrrLayout l = {0};
     l.tp = tp;
     l.pp = pp;
@@ -59,8 +56,7 @@ static inline OrrLayout sample_layout(uint32_t tp, uint32_t pp, uint32_t dp)
 }
 
 /* Megatron-LM as of the activation-recompute paper: all fusions, unfused attention, dropout. */
-static inline OrrFramework sample_megatron(void)
-{
+static inline OrrFramework sample_megatron(void) {
     OrrFramework f = {0};
     f.name = (char *)"megatron";
     f.attention = ORR_ATTENTION_UNFUSED;

@@ -7,15 +7,14 @@
 
 enum { FEWER = 12, MORE = 36 };
 
-/* The update, which the published times leave out, in ms: the profile's 54 B a parameter of a layer's
- * 453 M over TP 8, at 85 % of 2039 GB/s and a step's 0.93. */
+/* The update, which the published times leave out, in ms: the profile's 54 B a parameter of a
+ * layer's 453 M over TP 8, at 85 % of 2039 GB/s and a step's 0.93. */
 #define UPDATE_MS (54.0 * 453.1e6 / 8.0 / (0.85 * 2039e9) / 0.93 * 1e3)
 
 /* The 22 B model cut to @layers; g_free. */
-static char *cut_model(const char *folder, int layers)
-{
-    g_autofree char *source = g_build_filename(g_getenv("top_srcdir"), "workloads", "models",
-                                               "megatron-22b.ini", NULL);
+static char *cut_model(const char *folder, int layers) {
+    g_autofree char *source =
+        g_build_filename(g_getenv("top_srcdir"), "workloads", "models", "megatron-22b.ini", NULL);
     g_autofree char *text = NULL;
     assert_true(g_file_get_contents(source, &text, NULL, NULL));
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
@@ -31,8 +30,7 @@ static char *cut_model(const char *folder, int layers)
     return path;
 }
 
-static double step_ms(const char *model, const char *sequence_parallel, const char *policy)
-{
+static double step_ms(const char *model, const char *sequence_parallel, const char *policy) {
     g_autofree char *m = g_strdup_printf("job.model=%s", model);
     g_autofree char *sp = g_strdup_printf("layout.sequence_parallel=%s", sequence_parallel);
     g_autofree char *p = g_strdup_printf("recompute.policy=%s", policy);
@@ -47,38 +45,34 @@ static double step_ms(const char *model, const char *sequence_parallel, const ch
     return ms;
 }
 
-static void check_layer(const char *sequence_parallel, const char *policy, double measured_ms)
-{
+static void check_layer(const char *sequence_parallel, const char *policy, double measured_ms) {
     g_autofree char *folder = g_dir_make_tmp("orrery-XXXXXX", NULL);
     g_autofree char *fewer = cut_model(folder, FEWER), *more = cut_model(folder, MORE);
-    double layer_ms = (step_ms(more, sequence_parallel, policy) -
-                       step_ms(fewer, sequence_parallel, policy)) / (MORE - FEWER);
+    double layer_ms =
+        (step_ms(more, sequence_parallel, policy) - step_ms(fewer, sequence_parallel, policy)) /
+        (MORE - FEWER);
     assert_near(layer_ms - UPDATE_MS, measured_ms, 0.03);
     g_remove(fewer);
     g_remove(more);
     g_rmdir(folder);
 }
 
-static void test_layer_without_recompute(void **state)
-{
+static void test_layer_without_recompute(void **state) {
     (void)state;
     check_layer("no", "none", 19.6);
 }
 
-static void test_layer_with_sequence_parallelism(void **state)
-{
+static void test_layer_with_sequence_parallelism(void **state) {
     (void)state;
     check_layer("yes", "none", 19.0);
 }
 
-static void test_layer_with_selective_recompute(void **state)
-{
+static void test_layer_with_selective_recompute(void **state) {
     (void)state;
     check_layer("no", "selective", 20.9);
 }
 
-int main(void)
-{
+int main(void) {
     if (!g_getenv("top_srcdir")) /* by hand, from the build folder */
         g_setenv("top_srcdir", "..", TRUE);
     g_setenv("ORRERY_DATA", g_getenv("top_srcdir"), TRUE);

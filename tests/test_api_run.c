@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-static OrrRun *run_with(OrrRunRequest *q, const char *name, uint32_t seeds, const char *const *sets)
-{
+static OrrRun *run_with(OrrRunRequest *q, const char *name, uint32_t seeds,
+                        const char *const *sets) {
     static OrrOverride overrides[8]; /* of one test at a time */
     static char texts[8][3][64];
     uint32_t n = 0;
@@ -27,13 +27,11 @@ static OrrRun *run_with(OrrRunRequest *q, const char *name, uint32_t seeds, cons
     return run;
 }
 
-static double figure(const OrrRun *run, const char *name)
-{
+static double figure(const OrrRun *run, const char *name) {
     return orr_run_record_figure(orr_run_record(run), name)->mean;
 }
 
-static const OrrRunCause *cause(const OrrRun *run, const char *name)
-{
+static const OrrRunCause *cause(const OrrRun *run, const char *name) {
     const OrrRunRecord *r = orr_run_record(run);
     for (uint32_t c = 0; c < r->n_causes; c++)
         if (strcmp(r->causes[c].name, name) == 0)
@@ -44,16 +42,25 @@ static const OrrRunCause *cause(const OrrRun *run, const char *name)
 
 /* Table 5 of the Llama 3 paper: within four deviations of the mean of the seeds, and goodput above
  * the published 90 %. */
-static void test_llama3_is_interrupted_as_published(void **state)
-{
+static void test_llama3_is_interrupted_as_published(void **state) {
     (void)state;
     static const struct {
         const char *cause;
         double count;
-    } table[] = {{"faulty_gpu", 148}, {"gpu_hbm3", 72}, {"network_switch_cable", 35},
-                 {"host_maintenance", 32}, {"gpu_sram", 19}, {"gpu_system_processor", 17},
-                 {"nic", 7}, {"gpu_thermal", 6}, {"ssd", 3}, {"power_supply", 3},
-                 {"server_chassis", 2}, {"io_board", 2}, {"cpu", 2}, {"system_memory", 2}};
+    } table[] = {{"faulty_gpu", 148},
+                 {"gpu_hbm3", 72},
+                 {"network_switch_cable", 35},
+                 {"host_maintenance", 32},
+                 {"gpu_sram", 19},
+                 {"gpu_system_processor", 17},
+                 {"nic", 7},
+                 {"gpu_thermal", 6},
+                 {"ssd", 3},
+                 {"power_supply", 3},
+                 {"server_chassis", 2},
+                 {"io_board", 2},
+                 {"cpu", 2},
+                 {"system_memory", 2}};
     enum { SEEDS = 200 };
     OrrRunRequest q;
     g_autoptr(OrrRun) run = run_with(&q, "llama3-405b-54d", SEEDS, NULL);
@@ -74,8 +81,7 @@ static void test_llama3_is_interrupted_as_published(void **state)
     assert_int_equal(sum, r->wall_ns);
 }
 
-static void test_ten_thousand_hours_a_gpu_is_37_minutes(void **state)
-{
+static void test_ten_thousand_hours_a_gpu_is_37_minutes(void **state) {
     (void)state;
     OrrRunRequest q;
     g_autoptr(OrrRun) run = run_with(&q, "llama3-405b-54d-10000h", 20, NULL);
@@ -85,10 +91,9 @@ static void test_ten_thousand_hours_a_gpu_is_37_minutes(void **state)
     assert_true(figure(run, "goodput_frac") < 0.8);
 }
 
-/* S33: the loss at 66, 100 and 250 iterations is Young's first-order one, within three half-widths of
- * the seeds; Young's interval is 66 iterations; the search finds one that is as good. */
-static void test_bloom_loses_what_young_says(void **state)
-{
+/* S33: the loss at 66, 100 and 250 iterations is Young's first-order one, within three half-widths
+ * of the seeds; Young's interval is 66 iterations; the search finds one that is as good. */
+static void test_bloom_loses_what_young_says(void **state) {
     (void)state;
     static const uint32_t steps[] = {66, 100, 250};
     for (guint i = 0; i < G_N_ELEMENTS(steps); i++) {
@@ -107,8 +112,7 @@ static void test_bloom_loses_what_young_says(void **state)
     }
 }
 
-static void test_policies_choose_the_intervals_of_their_formulas(void **state)
-{
+static void test_policies_choose_the_intervals_of_their_formulas(void **state) {
     (void)state;
     static const char *const policies[] = {"checkpoint.policy=young", "checkpoint.policy=daly",
                                            "checkpoint.policy=search"};
@@ -128,8 +132,7 @@ static void test_policies_choose_the_intervals_of_their_formulas(void **state)
 }
 
 /* S31: fp32 weights and two moments of 8.03 B parameters; six minutes are 0.27 GB/s. */
-static void test_six_minutes_for_8b_are_a_quarter_gigabyte_a_second(void **state)
-{
+static void test_six_minutes_for_8b_are_a_quarter_gigabyte_a_second(void **state) {
     (void)state;
     double bytes = 8.03e9 * 12;
     assert_near(bytes, 96.4e9, 1e-3);
@@ -143,8 +146,7 @@ static void test_six_minutes_for_8b_are_a_quarter_gigabyte_a_second(void **state
     assert_near((double)tier.block_ns / 1e9, 10, 0.04);
 }
 
-static void test_sharded_writers_beat_a_single_one(void **state)
-{
+static void test_sharded_writers_beat_a_single_one(void **state) {
     (void)state;
     OrrRunRequest q;
     g_autoptr(OrrRun) sharded = run_with(&q, "save-70b-hourly-sharded", 20, NULL);
@@ -159,8 +161,7 @@ static void test_sharded_writers_beat_a_single_one(void **state)
     assert_true(figure(sharded, "goodput_frac") > figure(single, "goodput_frac") + 0.15);
 }
 
-static void test_two_failures_lose_the_minutes_since_their_checkpoints(void **state)
-{
+static void test_two_failures_lose_the_minutes_since_their_checkpoints(void **state) {
     (void)state;
     OrrRunRequest q;
     g_autoptr(OrrRun) run = run_with(&q, "save-64-two-failures", 1, NULL);
@@ -173,12 +174,11 @@ static void test_two_failures_lose_the_minutes_since_their_checkpoints(void **st
     assert_near(figure(run, "goodput_frac"), 0.952, 0.005);
 }
 
-static void test_spot_is_cheaper_though_it_is_interrupted(void **state)
-{
+static void test_spot_is_cheaper_though_it_is_interrupted(void **state) {
     (void)state;
     OrrRunRequest q, p;
-    g_autoptr(OrrRun) spot = run_with(&q, "llama70b-500b-1024", 20,
-                                      (const char *const[]){"run.contract=spot", NULL});
+    g_autoptr(OrrRun) spot =
+        run_with(&q, "llama70b-500b-1024", 20, (const char *const[]){"run.contract=spot", NULL});
     g_autoptr(OrrRun) demand = run_with(&p, "llama70b-500b-1024", 20, NULL);
     assert_true(figure(spot, "wall_ns") > figure(demand, "wall_ns"));
     assert_true(figure(spot, "cost_usd") < 0.6 * figure(demand, "cost_usd"));
@@ -191,18 +191,16 @@ static void test_spot_is_cheaper_though_it_is_interrupted(void **state)
 }
 
 /* Fewer replicas are priced as layouts of their own, and are better than waiting for the repair. */
-static void test_shrinking_beats_waiting_for_a_repair(void **state)
-{
+static void test_shrinking_beats_waiting_for_a_repair(void **state) {
     (void)state;
     static const char *const modes[] = {"recovery.elastic=no", "recovery.elastic=shrink",
                                         "recovery.elastic=shrink_keep_batch"};
     double goodput[3];
     for (guint i = 0; i < 3; i++) {
         OrrRunRequest q;
-        g_autoptr(OrrRun) run =
-            run_with(&q, "llama70b-500b-128", 40,
-                     (const char *const[]){modes[i], "recovery.hot_spares=0",
-                                           "failures.repair=24 h", NULL});
+        g_autoptr(OrrRun) run = run_with(
+            &q, "llama70b-500b-128", 40,
+            (const char *const[]){modes[i], "recovery.hot_spares=0", "failures.repair=24 h", NULL});
         const OrrRunPhase *p = &orr_run_spec(run)->phases[0];
         goodput[i] = figure(run, "goodput_frac");
         if (i == 0)
@@ -214,13 +212,13 @@ static void test_shrinking_beats_waiting_for_a_repair(void **state)
     assert_true(goodput[1] > goodput[0] + 0.02 && goodput[2] > goodput[0] + 0.02);
 }
 
-static void test_phases_have_their_own_steps(void **state)
-{
+static void test_phases_have_their_own_steps(void **state) {
     (void)state;
     OrrRunRequest q;
     g_autoptr(OrrRun) run =
-        run_with(&q, "tiny", 1, (const char *const[]){"run.steps=30", "run.phases=short",
-                                                      "short.tokens=2560", "short.set=batch.sequence=64", NULL});
+        run_with(&q, "tiny", 1,
+                 (const char *const[]){"run.steps=30", "run.phases=short", "short.tokens=2560",
+                                       "short.set=batch.sequence=64", NULL});
     const OrrRunSpec *s = orr_run_spec(run);
     assert_int_equal(s->n_phases, 2);
     assert_int_equal(s->phases[0].tokens_per_step, 256);
@@ -231,8 +229,7 @@ static void test_phases_have_their_own_steps(void **state)
     assert_int_equal(seed->useful_ns, 10 * s->phases[0].step_ns[0] + 20 * s->phases[1].step_ns[0]);
 }
 
-static void test_slow_parts_are_priced_by_the_step(void **state)
-{
+static void test_slow_parts_are_priced_by_the_step(void **state) {
     (void)state;
     OrrRunRequest q;
     g_autoptr(OrrRun) run = run_with(&q, "llama3-405b-54d-stragglers", 20, NULL);
@@ -244,8 +241,7 @@ static void test_slow_parts_are_priced_by_the_step(void **state)
     assert_true(figure(run, "goodput_frac") > 0.9);
 }
 
-static void test_threads_and_stores_do_not_change_a_seed(void **state)
-{
+static void test_threads_and_stores_do_not_change_a_seed(void **state) {
     (void)state;
     OrrRunRequest q;
     g_autoptr(OrrRun) run = run_with(&q, "bloom-176b-saves", 30, NULL);
@@ -263,8 +259,7 @@ static void test_threads_and_stores_do_not_change_a_seed(void **state)
     }
 }
 
-static void test_job_without_a_run_file_needs_an_end(void **state)
-{
+static void test_job_without_a_run_file_needs_an_end(void **state) {
     (void)state;
     OrrRunRequest q = {.run = "tiny", .n_seeds = 1};
     g_autoptr(GError) error = NULL;
@@ -276,8 +271,7 @@ static void test_job_without_a_run_file_needs_an_end(void **state)
     assert_near(figure(run, "useful_ns"), 7.0 * (double)orr_run_record(run)->step_ns, 0);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_llama3_is_interrupted_as_published),
         cmocka_unit_test(test_ten_thousand_hours_a_gpu_is_37_minutes),

@@ -39,8 +39,13 @@ static void test_case_work_follows_the_formulas(void **state) {
     OrrCase gemm = {.kind = ORR_CASE_GEMM, .dtype = ORR_BF16, .m = 128, .n = 256, .k = 512};
     assert_near(orr_case_flops(&gemm), 2.0 * 128 * 256 * 512, 0);
     assert_near(orr_case_bytes(&gemm), 2.0 * (128 * 512 + 512 * 256 + 128 * 256), 0);
-    OrrCase attention = {.kind = ORR_CASE_ATTENTION, .dtype = ORR_BF16, .batch = 1,
-                         .sequence = 1024, .heads = 8, .kv_heads = 8, .head_dim = 64};
+    OrrCase attention = {.kind = ORR_CASE_ATTENTION,
+                         .dtype = ORR_BF16,
+                         .batch = 1,
+                         .sequence = 1024,
+                         .heads = 8,
+                         .kv_heads = 8,
+                         .head_dim = 64};
     double full = orr_case_flops(&attention);
     assert_near(full, 4.0 * 8 * 1024 * 1024 * 64, 0);
     attention.is_causal = 1;
@@ -233,8 +238,8 @@ static void test_options_refuse_what_makes_no_sense(void **state) {
 
 static void test_options_only_picks_kinds(void **state) {
     (void)state;
-    static const char *const words[] = {"orrery-calibrate", "--only", "copy", "--only=launch",
-                                        "--full", NULL};
+    static const char *const words[] = {"orrery-calibrate", "--only", "copy",
+                                        "--only=launch",    "--full", NULL};
     OrrCalibrateOptions o;
     bool is_answered;
     assert_true(orr_calibrate_options((char **)words, &o, &is_answered, NULL));

@@ -7,15 +7,13 @@
 
 #define BIT(x) (1u << (x))
 
-static bool parse(const char *name, const char *value, OrrNcclEnv *env, GError **error)
-{
+static bool parse(const char *name, const char *value, OrrNcclEnv *env, GError **error) {
     const char *names[] = {name, NULL}, *values[] = {value, NULL};
     static const OrrNode node = {.nics = 4, .net = ORR_NET_IB};
     return orr_nccl_env_parse(names, values, &node, env, error);
 }
 
-static void test_lists_and_exclusions_leave_what_they_name(void **state)
-{
+static void test_lists_and_exclusions_leave_what_they_name(void **state) {
     (void)state;
     OrrNcclEnv env;
     assert_true(parse("NCCL_ALGO", "Tree,ring", &env, NULL));
@@ -34,11 +32,15 @@ static void test_lists_and_exclusions_leave_what_they_name(void **state)
     assert_int_equal(env.force.algos[ORR_BROADCAST], 0);
 }
 
-static void test_numbers_are_taken_and_version_too(void **state)
-{
+static void test_numbers_are_taken_and_version_too(void **state) {
     (void)state;
-    const char *names[] = {"NCCL_NTHREADS", "NCCL_MAX_NCHANNELS", "NCCL_NSOCKS_PERTHREAD",
-                           "NCCL_SOCKET_NTHREADS", "NCCL_VERSION", "NCCL_DEBUG", NULL};
+    const char *names[] = {"NCCL_NTHREADS",
+                           "NCCL_MAX_NCHANNELS",
+                           "NCCL_NSOCKS_PERTHREAD",
+                           "NCCL_SOCKET_NTHREADS",
+                           "NCCL_VERSION",
+                           "NCCL_DEBUG",
+                           NULL};
     const char *values[] = {"256", "8", "4", "2", "2.27.6", "INFO", NULL};
     OrrNcclEnv env;
     assert_true(orr_nccl_env_parse(names, values, NULL, &env, NULL));
@@ -50,8 +52,7 @@ static void test_numbers_are_taken_and_version_too(void **state)
     assert_false(env.is_fallback);
 }
 
-static void test_hca_that_names_no_nic_falls_back_to_sockets_and_says_so(void **state)
-{
+static void test_hca_that_names_no_nic_falls_back_to_sockets_and_says_so(void **state) {
     (void)state;
     OrrNcclEnv env;
     assert_true(parse("NCCL_IB_HCA", "mlx5_1:1,mlx5_2:1", &env, NULL));
@@ -70,21 +71,19 @@ static void test_hca_that_names_no_nic_falls_back_to_sockets_and_says_so(void **
     orr_nccl_env_clear(&env);
 }
 
-static void test_faults_name_variable_value_and_what_would_do(void **state)
-{
+static void test_faults_name_variable_value_and_what_would_do(void **state) {
     (void)state;
     static const struct {
         const char *name, *value, *message;
-    } faults[] = {
-        {"NCCL_ALGO", "Rign", "NCCL_ALGO = Rign: there is no \"Rign\"; ring, tree"},
-        {"NCCL_ALGO", "alltoall:ring", "there is no function \"alltoall\"; allreduce"},
-        {"NCCL_PROTO", "ll64", "there is no \"ll64\"; ll, ll128, simple"},
-        {"NCCL_PROTO", "^ll,ll128,simple", "leaves nothing"},
-        {"NCCL_NTHREADS", "100", "multiple of 32"},
-        {"NCCL_NTHREADS", "9999", "from 64 to 640"},
-        {"NCCL_MAX_NCHANNELS", "many", "whole number from 1 to 64"},
-        {"NCCL_VERSION", "new", "version such as 2.27.6"},
-        {"NCCL_ALOG", "Ring", "unknown variable; those with an effect here: NCCL_ALGO"}};
+    } faults[] = {{"NCCL_ALGO", "Rign", "NCCL_ALGO = Rign: there is no \"Rign\"; ring, tree"},
+                  {"NCCL_ALGO", "alltoall:ring", "there is no function \"alltoall\"; allreduce"},
+                  {"NCCL_PROTO", "ll64", "there is no \"ll64\"; ll, ll128, simple"},
+                  {"NCCL_PROTO", "^ll,ll128,simple", "leaves nothing"},
+                  {"NCCL_NTHREADS", "100", "multiple of 32"},
+                  {"NCCL_NTHREADS", "9999", "from 64 to 640"},
+                  {"NCCL_MAX_NCHANNELS", "many", "whole number from 1 to 64"},
+                  {"NCCL_VERSION", "new", "version such as 2.27.6"},
+                  {"NCCL_ALOG", "Ring", "unknown variable; those with an effect here: NCCL_ALGO"}};
     for (size_t i = 0; i < G_N_ELEMENTS(faults); i++) {
         OrrNcclEnv env;
         GError *error = NULL;
@@ -96,8 +95,7 @@ static void test_faults_name_variable_value_and_what_would_do(void **state)
     }
 }
 
-static void test_all_faults_are_reported_at_once(void **state)
-{
+static void test_all_faults_are_reported_at_once(void **state) {
     (void)state;
     const char *names[] = {"NCCL_ALGO", "NCCL_PROTO", NULL}, *values[] = {"x", "y", NULL};
     OrrNcclEnv env;
@@ -108,8 +106,7 @@ static void test_all_faults_are_reported_at_once(void **state)
     g_clear_error(&error);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists_and_exclusions_leave_what_they_name),
         cmocka_unit_test(test_numbers_are_taken_and_version_too),

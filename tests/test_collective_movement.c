@@ -17,8 +17,7 @@ typedef struct {
     double nv_out[MAX_RANKS], nv_in[MAX_RANKS], nic_out[MAX_RANKS], nic_in[MAX_RANKS];
 } Sim;
 
-static Sim *new_sim(uint32_t domains, uint32_t local, uint32_t chunks, double size)
-{
+static Sim *new_sim(uint32_t domains, uint32_t local, uint32_t chunks, double size) {
     Sim *s = calloc(1, sizeof(*s));
     s->domains = domains;
     s->local = local;
@@ -29,8 +28,7 @@ static Sim *new_sim(uint32_t domains, uint32_t local, uint32_t chunks, double si
 }
 
 /* All ranks hold their own part of every chunk: the start of a reduction. */
-static Sim *new_reduction(uint32_t domains, uint32_t local, uint32_t chunks)
-{
+static Sim *new_reduction(uint32_t domains, uint32_t local, uint32_t chunks) {
     Sim *s = new_sim(domains, local, chunks, 1.0 / chunks);
     for (uint32_t r = 0; r < s->n; r++)
         for (uint32_t c = 0; c < chunks; c++)
@@ -39,8 +37,7 @@ static Sim *new_reduction(uint32_t domains, uint32_t local, uint32_t chunks)
 }
 
 /* Rank r holds chunk r only: the start of a gather. */
-static Sim *new_gather(uint32_t domains, uint32_t local)
-{
+static Sim *new_gather(uint32_t domains, uint32_t local) {
     Sim *s = new_sim(domains, local, domains * local, 1.0 / (domains * local));
     for (uint32_t r = 0; r < s->n; r++)
         s->have[r][r] = 1;
@@ -48,13 +45,11 @@ static Sim *new_gather(uint32_t domains, uint32_t local)
 }
 
 /* What is sent in a round is what was there before it. */
-static void new_round(Sim *s)
-{
+static void new_round(Sim *s) {
     memcpy(s->before, s->have, sizeof(s->before));
 }
 
-static void count(Sim *s, uint32_t from, uint32_t to)
-{
+static void count(Sim *s, uint32_t from, uint32_t to) {
     if (from / s->local == to / s->local) {
         s->nv_out[from] += s->size;
         s->nv_in[to] += s->size;
@@ -64,22 +59,19 @@ static void count(Sim *s, uint32_t from, uint32_t to)
     }
 }
 
-static void send_copy(Sim *s, uint32_t from, uint32_t to, uint32_t chunk)
-{
+static void send_copy(Sim *s, uint32_t from, uint32_t to, uint32_t chunk) {
     count(s, from, to);
     s->have[to][chunk] = s->before[from][chunk];
 }
 
-static void send_reduce(Sim *s, uint32_t from, uint32_t to, uint32_t chunk)
-{
+static void send_reduce(Sim *s, uint32_t from, uint32_t to, uint32_t chunk) {
     count(s, from, to);
     assert_true((s->have[to][chunk] & s->before[from][chunk]) == 0); /* nothing is added twice */
     s->have[to][chunk] |= s->before[from][chunk];
 }
 
 /* NVLink switch: @owner reads the sum over its domain; writes to all of it. */
-static void switch_reduce(Sim *s, uint32_t owner, uint32_t chunk)
-{
+static void switch_reduce(Sim *s, uint32_t owner, uint32_t chunk) {
     uint32_t first = owner - owner % s->local;
     for (uint32_t r = first; r < first + s->local; r++) {
         s->nv_out[r] += s->size;
@@ -88,8 +80,7 @@ static void switch_reduce(Sim *s, uint32_t owner, uint32_t chunk)
     s->nv_in[owner] += s->size;
 }
 
-static void switch_multicast(Sim *s, uint32_t owner, uint32_t chunk)
-{
+static void switch_multicast(Sim *s, uint32_t owner, uint32_t chunk) {
     uint32_t first = owner - owner % s->local;
     s->nv_out[owner] += s->size;
     for (uint32_t r = first; r < first + s->local; r++) {
@@ -99,8 +90,7 @@ static void switch_multicast(Sim *s, uint32_t owner, uint32_t chunk)
 }
 
 /* SHARP: ranks @member of every domain send a chunk up and get the sum back. */
-static void fabric_reduce(Sim *s, uint32_t member, uint32_t chunk)
-{
+static void fabric_reduce(Sim *s, uint32_t member, uint32_t chunk) {
     uint64_t sum = 0;
     for (uint32_t d = 0; d < s->domains; d++) {
         sum |= s->before[d * s->local + member][chunk];
@@ -111,34 +101,39 @@ static void fabric_reduce(Sim *s, uint32_t member, uint32_t chunk)
         s->have[d * s->local + member][chunk] = sum;
 }
 
-static void all_must_hold_sums(const Sim *s)
-{
+static void all_must_hold_sums(const Sim *s) {
     uint64_t all = s->n == 64 ? UINT64_MAX : (UINT64_C(1) << s->n) - 1;
     for (uint32_t r = 0; r < s->n; r++)
         for (uint32_t c = 0; c < s->chunks; c++)
             assert_true(s->have[r][c] == all);
 }
 
-static void all_must_hold_all(const Sim *s)
-{
+static void all_must_hold_all(const Sim *s) {
     for (uint32_t r = 0; r < s->n; r++)
         for (uint32_t c = 0; c < s->chunks; c++)
             assert_true(s->have[r][c] == 1);
 }
 
-static OrrCommPlace place_of(const Sim *s)
-{
-    return (OrrCommPlace){.n_ranks = s->n, .n_domains = s->domains, .min_per_domain = s->local,
-                          .max_per_domain = s->local, .n_nodes = s->domains,
-                          .max_per_node = s->local, .arch = ORR_ARCH_HOPPER,
-                          .nvlink = ORR_NVLINK_SWITCH, .has_nvls = true, .has_sharp = true,
-                          .nvlink_bytes_per_s = 450e9, .net = ORR_NET_IB, .nic_bytes_per_s = 50e9,
-                          .nics_per_domain = 3, .gpus_per_nic = 1};
+static OrrCommPlace place_of(const Sim *s) {
+    return (OrrCommPlace){.n_ranks = s->n,
+                          .n_domains = s->domains,
+                          .min_per_domain = s->local,
+                          .max_per_domain = s->local,
+                          .n_nodes = s->domains,
+                          .max_per_node = s->local,
+                          .arch = ORR_ARCH_HOPPER,
+                          .nvlink = ORR_NVLINK_SWITCH,
+                          .has_nvls = true,
+                          .has_sharp = true,
+                          .nvlink_bytes_per_s = 450e9,
+                          .net = ORR_NET_IB,
+                          .nic_bytes_per_s = 50e9,
+                          .nics_per_domain = 3,
+                          .gpus_per_nic = 1};
 }
 
 /* The plan's bytes on the busiest rank and NIC (all NICs of a domain share evenly) are ours. */
-static void plan_must_agree(Sim *s, OrrCollective kind, OrrAlgo algo)
-{
+static void plan_must_agree(Sim *s, OrrCollective kind, OrrAlgo algo) {
     OrrCommPlace place = place_of(s);
     OrrNcclForce force = {.algo = algo, .proto = ORR_PROTO_SIMPLE, .sharp_on = true};
     OrrCollPlan plan;
@@ -158,8 +153,7 @@ static void plan_must_agree(Sim *s, OrrCollective kind, OrrAlgo algo)
     free(s);
 }
 
-static void ring_scatter(Sim *s)
-{
+static void ring_scatter(Sim *s) {
     for (uint32_t step = 0; step + 1 < s->n; step++) {
         new_round(s);
         for (uint32_t r = 0; r < s->n; r++)
@@ -167,8 +161,7 @@ static void ring_scatter(Sim *s)
     }
 }
 
-static void ring_gather(Sim *s, uint32_t shift)
-{
+static void ring_gather(Sim *s, uint32_t shift) {
     for (uint32_t step = 0; step + 1 < s->n; step++) {
         new_round(s);
         for (uint32_t r = 0; r < s->n; r++)
@@ -176,8 +169,7 @@ static void ring_gather(Sim *s, uint32_t shift)
     }
 }
 
-static void run_ring(uint32_t domains, uint32_t local)
-{
+static void run_ring(uint32_t domains, uint32_t local) {
     Sim *s = new_reduction(domains, local, domains * local);
     ring_scatter(s);
     ring_gather(s, 1);
@@ -196,8 +188,7 @@ static void run_ring(uint32_t domains, uint32_t local)
 
 /* Parents in a binary tree over @n (-1: root), in-order numbering as NCCL builds it: a node with
  * k trailing zeros stands at height k. */
-static int parent_of(uint32_t n, uint32_t node)
-{
+static int parent_of(uint32_t n, uint32_t node) {
     uint32_t bit = 1;
     if (node == 0)
         return -1;
@@ -208,25 +199,21 @@ static int parent_of(uint32_t n, uint32_t node)
 }
 
 /* The second tree of the pair: mirrored for an even number of nodes, shifted for an odd one. */
-static uint32_t in_tree(uint32_t tree, uint32_t n, uint32_t d)
-{
+static uint32_t in_tree(uint32_t tree, uint32_t n, uint32_t d) {
     return tree == 0 ? d : n % 2 == 0 ? n - 1 - d : (d + n - 1) % n;
 }
 
-static uint32_t out_of_tree(uint32_t tree, uint32_t n, uint32_t v)
-{
+static uint32_t out_of_tree(uint32_t tree, uint32_t n, uint32_t v) {
     return tree == 0 ? v : n % 2 == 0 ? n - 1 - v : (v + 1) % n;
 }
 
-static uint32_t depth_of(uint32_t n, uint32_t node)
-{
+static uint32_t depth_of(uint32_t n, uint32_t node) {
     int p = parent_of(n, node);
     return p < 0 ? 0 : 1 + depth_of(n, (uint32_t)p);
 }
 
 /* Chunk c goes up and down tree c % 2 between ranks @member of the domains. */
-static void tree_over_domains(Sim *s, uint32_t member, uint32_t chunk)
-{
+static void tree_over_domains(Sim *s, uint32_t member, uint32_t chunk) {
     uint32_t tree = chunk % 2, n = s->domains;
     for (int phase = 0; phase < 2; phase++)
         for (uint32_t k = 0; k < 8; k++) {
@@ -245,8 +232,7 @@ static void tree_over_domains(Sim *s, uint32_t member, uint32_t chunk)
         }
 }
 
-static void chain(Sim *s, uint32_t chunk, bool down)
-{
+static void chain(Sim *s, uint32_t chunk, bool down) {
     for (uint32_t k = 0; k + 1 < s->local; k++) {
         new_round(s);
         for (uint32_t d = 0; d < s->domains; d++) {
@@ -259,8 +245,7 @@ static void chain(Sim *s, uint32_t chunk, bool down)
     }
 }
 
-static void run_tree(uint32_t domains, uint32_t local)
-{
+static void run_tree(uint32_t domains, uint32_t local) {
     Sim *s = new_reduction(domains, local, 2);
     for (uint32_t c = 0; c < 2; c++) {
         chain(s, c, false);
@@ -271,8 +256,7 @@ static void run_tree(uint32_t domains, uint32_t local)
     plan_must_agree(s, ORR_ALL_REDUCE, ORR_ALGO_TREE);
 }
 
-static void run_nvls(uint32_t domains, uint32_t local, OrrAlgo algo)
-{
+static void run_nvls(uint32_t domains, uint32_t local, OrrAlgo algo) {
     Sim *s = new_reduction(domains, local, 2 * local);
     for (uint32_t c = 0; c < s->chunks; c++) {
         uint32_t owner = c / 2;
@@ -292,8 +276,7 @@ static void run_nvls(uint32_t domains, uint32_t local, OrrAlgo algo)
     plan_must_agree(s, ORR_ALL_REDUCE, algo);
 }
 
-static void run_nvls_gather(uint32_t local)
-{
+static void run_nvls_gather(uint32_t local) {
     Sim *s = new_gather(1, local);
     new_round(s);
     for (uint32_t r = 0; r < local; r++)
@@ -303,8 +286,7 @@ static void run_nvls_gather(uint32_t local)
 }
 
 /* Every rank of a domain sums its own share of the chunks, from all of the domain at once. */
-static void local_scatter(Sim *s)
-{
+static void local_scatter(Sim *s) {
     new_round(s);
     for (uint32_t r = 0; r < s->n; r++)
         for (uint32_t c = 0; c < s->chunks; c++) {
@@ -314,8 +296,7 @@ static void local_scatter(Sim *s)
         }
 }
 
-static void local_gather(Sim *s)
-{
+static void local_gather(Sim *s) {
     new_round(s);
     for (uint32_t r = 0; r < s->n; r++)
         for (uint32_t c = 0; c < s->chunks; c++) {
@@ -325,8 +306,7 @@ static void local_gather(Sim *s)
         }
 }
 
-static void run_collnet(uint32_t domains, uint32_t local)
-{
+static void run_collnet(uint32_t domains, uint32_t local) {
     Sim *s = new_reduction(domains, local, local);
     local_scatter(s);
     new_round(s);
@@ -345,8 +325,7 @@ static void run_collnet(uint32_t domains, uint32_t local)
 }
 
 /* Rings over the domains, one a local rank, for the chunks that it owns. */
-static void run_hierarchical(uint32_t domains, uint32_t local)
-{
+static void run_hierarchical(uint32_t domains, uint32_t local) {
     Sim *s = new_reduction(domains, local, domains * local);
     local_scatter(s);
     for (uint32_t phase = 0; phase < 2; phase++)
@@ -366,8 +345,7 @@ static void run_hierarchical(uint32_t domains, uint32_t local)
     plan_must_agree(s, ORR_ALL_REDUCE, ORR_ALGO_HIERARCHICAL);
 }
 
-static void run_direct(uint32_t local)
-{
+static void run_direct(uint32_t local) {
     Sim *s = new_reduction(1, local, local);
     local_scatter(s);
     local_gather(s);
@@ -375,8 +353,7 @@ static void run_direct(uint32_t local)
     plan_must_agree(s, ORR_ALL_REDUCE, ORR_ALGO_DIRECT);
 }
 
-static void run_naive(uint32_t domains, uint32_t local)
-{
+static void run_naive(uint32_t domains, uint32_t local) {
     Sim *s = new_reduction(domains, local, 1);
     new_round(s);
     for (uint32_t from = 0; from < s->n; from++)
@@ -388,8 +365,7 @@ static void run_naive(uint32_t domains, uint32_t local)
 }
 
 /* Chunk c of rank r goes to rank c; here only the bytes matter, each to its own place. */
-static void run_all_to_all(uint32_t domains, uint32_t local)
-{
+static void run_all_to_all(uint32_t domains, uint32_t local) {
     Sim *s = new_sim(domains, local, 1, 1.0 / (domains * local));
     for (uint32_t from = 0; from < s->n; from++)
         for (uint32_t to = 0; to < s->n; to++)
@@ -398,8 +374,7 @@ static void run_all_to_all(uint32_t domains, uint32_t local)
     plan_must_agree(s, ORR_ALL_TO_ALL, ORR_ALGO_PAIRWISE);
 }
 
-static void test_every_rank_ends_with_every_chunk_and_links_carry_what_plans_say(void **state)
-{
+static void test_every_rank_ends_with_every_chunk_and_links_carry_what_plans_say(void **state) {
     (void)state;
     for (uint32_t domains = 1; domains <= 16; domains++)
         for (uint32_t local = 1; local <= 8; local++) {
@@ -424,8 +399,7 @@ static void test_every_rank_ends_with_every_chunk_and_links_carry_what_plans_say
         }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_rank_ends_with_every_chunk_and_links_carry_what_plans_say)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,19 +9,27 @@
 static const OrrNcclForce unforced = {.algo = ORR_N_ALGOS, .proto = ORR_N_PROTOS};
 
 /* @nodes HGX H100 nodes of 8 with one 400 Gb/s NIC a GPU. */
-static OrrCommPlace h100(uint32_t nodes)
-{
-    return (OrrCommPlace){.n_ranks = 8 * nodes, .n_domains = nodes, .min_per_domain = 8,
-                          .max_per_domain = 8, .n_nodes = nodes, .max_per_node = 8,
-                          .arch = ORR_ARCH_HOPPER, .nvlink = ORR_NVLINK_SWITCH, .has_nvls = true,
-                          .nvlink_bytes_per_s = 450e9, .pcie_bytes_per_s = 64e9,
-                          .net = ORR_NET_IB, .nic_bytes_per_s = 50e9, .nics_per_domain = 8,
-                          .gpus_per_nic = 1, .net_latency_ns = 1500};
+static OrrCommPlace h100(uint32_t nodes) {
+    return (OrrCommPlace){.n_ranks = 8 * nodes,
+                          .n_domains = nodes,
+                          .min_per_domain = 8,
+                          .max_per_domain = 8,
+                          .n_nodes = nodes,
+                          .max_per_node = 8,
+                          .arch = ORR_ARCH_HOPPER,
+                          .nvlink = ORR_NVLINK_SWITCH,
+                          .has_nvls = true,
+                          .nvlink_bytes_per_s = 450e9,
+                          .pcie_bytes_per_s = 64e9,
+                          .net = ORR_NET_IB,
+                          .nic_bytes_per_s = 50e9,
+                          .nics_per_domain = 8,
+                          .gpus_per_nic = 1,
+                          .net_latency_ns = 1500};
 }
 
 /* Constants of a machine that loses nothing and waits for nothing. */
-static OrrCollConstants ideal(void)
-{
+static OrrCollConstants ideal(void) {
     OrrCollConstants k = *orr_coll_constants_default();
     OrrCollLaw perfect = {0, 0, 1, 0, 4096};
     for (int a = 0; a < ORR_N_ARCHS; a++) {
@@ -37,8 +45,7 @@ static OrrCollConstants ideal(void)
 }
 
 static double seconds(OrrCollective kind, int64_t bytes, const OrrCommPlace *place,
-                      const OrrNcclForce *force)
-{
+                      const OrrNcclForce *force) {
     OrrCollPlan plan;
     GError *error = NULL;
     assert_true(orr_collective_plan(kind, bytes, ORR_BF16, place, force, &plan, &error));
@@ -46,8 +53,7 @@ static double seconds(OrrCollective kind, int64_t bytes, const OrrCommPlace *pla
     return (double)orr_collective_ns(&plan, bytes) / 1e9;
 }
 
-static void test_ideal_ring_takes_2_n_minus_1_over_n_bytes_over_bandwidth(void **state)
-{
+static void test_ideal_ring_takes_2_n_minus_1_over_n_bytes_over_bandwidth(void **state) {
     (void)state;
     OrrCollConstants k = ideal();
     OrrNcclForce force = unforced;
@@ -57,13 +63,14 @@ static void test_ideal_ring_takes_2_n_minus_1_over_n_bytes_over_bandwidth(void *
     for (uint32_t n = 2; n <= 8; n++) {
         OrrCommPlace p = h100(1);
         p.n_ranks = p.min_per_domain = p.max_per_domain = p.max_per_node = n;
-        assert_near(seconds(ORR_ALL_REDUCE, GIB, &p, &force), 2.0 * (n - 1) / n * GIB / 450e9, 1e-6);
-        assert_near(seconds(ORR_ALL_GATHER, GIB, &p, &force), 1.0 * (n - 1) / n * GIB / 450e9, 1e-6);
+        assert_near(seconds(ORR_ALL_REDUCE, GIB, &p, &force), 2.0 * (n - 1) / n * GIB / 450e9,
+                    1e-6);
+        assert_near(seconds(ORR_ALL_GATHER, GIB, &p, &force), 1.0 * (n - 1) / n * GIB / 450e9,
+                    1e-6);
     }
 }
 
-static void test_one_rank_costs_nothing(void **state)
-{
+static void test_one_rank_costs_nothing(void **state) {
     (void)state;
     OrrCommPlace p = h100(1);
     p.n_ranks = p.min_per_domain = p.max_per_domain = 1;
@@ -72,8 +79,7 @@ static void test_one_rank_costs_nothing(void **state)
     assert_int_equal(orr_collective_ns(&plan, GIB), 0);
 }
 
-static void test_forced_algorithm_that_cannot_run_is_refused_by_name(void **state)
-{
+static void test_forced_algorithm_that_cannot_run_is_refused_by_name(void **state) {
     (void)state;
     OrrCommPlace p = h100(1);
     OrrCollPlan plan;
@@ -100,15 +106,13 @@ static void test_forced_algorithm_that_cannot_run_is_refused_by_name(void **stat
     g_clear_error(&error);
 }
 
-static OrrCollPlan plan_of(OrrCollective kind, int64_t bytes, const OrrCommPlace *p)
-{
+static OrrCollPlan plan_of(OrrCollective kind, int64_t bytes, const OrrCommPlace *p) {
     OrrCollPlan plan;
     assert_true(orr_collective_plan(kind, bytes, ORR_BF16, p, NULL, &plan, NULL));
     return plan;
 }
 
-static void test_choice_is_what_nccl_prints_on_h100(void **state)
-{
+static void test_choice_is_what_nccl_prints_on_h100(void **state) {
     (void)state;
     OrrCommPlace one = h100(1), many = h100(16);
     assert_int_equal(plan_of(ORR_ALL_REDUCE, 65536, &one).proto, ORR_PROTO_LL);
@@ -123,8 +127,7 @@ static void test_choice_is_what_nccl_prints_on_h100(void **state)
 }
 
 /* Scenario S14: two nodes of eight with one 100 Gb/s NIC each. */
-static void test_tree_on_two_nodes_may_beat_the_wire_in_busbw_and_ring_may_not(void **state)
-{
+static void test_tree_on_two_nodes_may_beat_the_wire_in_busbw_and_ring_may_not(void **state) {
     (void)state;
     OrrCollConstants k = ideal();
     OrrCommPlace p = h100(2);
@@ -147,8 +150,7 @@ static void test_tree_on_two_nodes_may_beat_the_wire_in_busbw_and_ring_may_not(v
 }
 
 /* Scenario S13: eight 100 Gb/s NICs a node give a ring 100 GB/s at any number of nodes. */
-static void test_ring_busbw_is_all_nics_at_any_node_count(void **state)
-{
+static void test_ring_busbw_is_all_nics_at_any_node_count(void **state) {
     (void)state;
     OrrNcclForce force = unforced;
     force.algo = ORR_ALGO_RING;
@@ -167,8 +169,7 @@ static void test_ring_busbw_is_all_nics_at_any_node_count(void **state)
 }
 
 /* Scenario S17: one GPU a node sees its own NIC only. */
-static void test_single_gpu_nodes_use_one_nic(void **state)
-{
+static void test_single_gpu_nodes_use_one_nic(void **state) {
     (void)state;
     OrrCommPlace p = h100(2);
     p.n_ranks = 2;
@@ -180,23 +181,20 @@ static void test_single_gpu_nodes_use_one_nic(void **state)
 }
 
 /* Scenario S49: a TP group of eight does not feel the size of the world. */
-static void test_time_depends_on_the_group_and_not_on_the_cluster(void **state)
-{
+static void test_time_depends_on_the_group_and_not_on_the_cluster(void **state) {
     (void)state;
     OrrCommPlace p = h100(1);
     OrrCollPlan plan = plan_of(ORR_ALL_REDUCE, GIB, &p);
     assert_true(plan.nic_per_nic == 0);
 }
 
-static double uniform(uint64_t *seed)
-{
+static double uniform(uint64_t *seed) {
     *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (double)(*seed >> 40) / (double)(1 << 24);
 }
 
 /* Scenario S50: whatever the place, no link carries more than its rate. */
-static void test_no_collective_beats_its_links(void **state)
-{
+static void test_no_collective_beats_its_links(void **state) {
     (void)state;
     uint64_t seed = 7;
     for (int i = 0; i < 4000; i++) {
@@ -215,8 +213,7 @@ static void test_no_collective_beats_its_links(void **state)
         force.algo = uniform(&seed) < 0.5 ? ORR_N_ALGOS : (OrrAlgo)(uniform(&seed) * ORR_N_ALGOS);
         OrrCollective kind = (OrrCollective)(uniform(&seed) * ORR_N_COLLECTIVES);
         OrrCollPlan plan;
-        if (p.n_ranks < 2 ||
-            !orr_collective_plan(kind, bytes, ORR_BF16, &p, &force, &plan, NULL))
+        if (p.n_ranks < 2 || !orr_collective_plan(kind, bytes, ORR_BF16, &p, &force, &plan, NULL))
             continue;
         double t = (double)orr_collective_ns(&plan, bytes) / 1e9, b = (double)bytes;
         assert_true(t >= b * plan.nvlink_per_rank / p.nvlink_bytes_per_s);
@@ -226,8 +223,7 @@ static void test_no_collective_beats_its_links(void **state)
     }
 }
 
-static void test_send_over_the_net_is_bound_by_one_nic(void **state)
-{
+static void test_send_over_the_net_is_bound_by_one_nic(void **state) {
     (void)state;
     OrrCommPlace p = h100(4);
     OrrCollPlan in, out;
@@ -238,8 +234,7 @@ static void test_send_over_the_net_is_bound_by_one_nic(void **state)
     assert_true(orr_collective_ns(&in, GIB) < orr_collective_ns(&out, GIB) / 4);
 }
 
-static void test_sockets_are_bound_by_their_number(void **state)
-{
+static void test_sockets_are_bound_by_their_number(void **state) {
     (void)state;
     OrrCommPlace p = h100(4);
     OrrNcclForce force = unforced;
@@ -250,8 +245,7 @@ static void test_sockets_are_bound_by_their_number(void **state)
     assert_true(seconds(ORR_ALL_REDUCE, GIB, &p, &force) < slow / 4);
 }
 
-static void test_naive_moves_more_than_ring_and_grows_with_ranks(void **state)
-{
+static void test_naive_moves_more_than_ring_and_grows_with_ranks(void **state) {
     (void)state;
     OrrNcclForce naive = unforced, ring = unforced;
     naive.algo = ORR_ALGO_NAIVE;
@@ -265,8 +259,7 @@ static void test_naive_moves_more_than_ring_and_grows_with_ranks(void **state)
 
 /* NVIDIA/nccl issue 1229: reduce-scatter of a user on 4 to 128 nodes of 8 H100 with NDR (message
  * size not given; 2 GiB taken). Hops of the ring make it fall, not the wire. */
-static void test_ring_over_more_nodes_falls_as_users_see_it(void **state)
-{
+static void test_ring_over_more_nodes_falls_as_users_see_it(void **state) {
     (void)state;
     static const double nodes_busbw[][2] = {{4, 360e9}, {32, 300e9}, {64, 280e9}, {128, 260e9}};
     OrrNcclForce force = unforced;
@@ -279,8 +272,7 @@ static void test_ring_over_more_nodes_falls_as_users_see_it(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ideal_ring_takes_2_n_minus_1_over_n_bytes_over_bandwidth),
         cmocka_unit_test(test_one_rank_costs_nothing),

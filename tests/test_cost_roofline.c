@@ -22,8 +22,8 @@ static OrrGpu h100(void) {
 }
 
 static OrrKernel gemm(int64_t m, int64_t n, int64_t k) {
-    OrrKernel kernel = {.kind = ORR_K_GEMM, .dtype = ORR_BF16, .m = m, .n = n, .k = k, .batch = 1,
-                        .launches = 1};
+    OrrKernel kernel = {
+        .kind = ORR_K_GEMM, .dtype = ORR_BF16, .m = m, .n = n, .k = k, .batch = 1, .launches = 1};
     kernel.flops = 2.0 * (double)m * (double)n * (double)k;
     kernel.bytes_read = 2.0 * ((double)m * (double)k + (double)n * (double)k);
     kernel.bytes_written = 2.0 * (double)m * (double)n;
@@ -35,7 +35,10 @@ static void test_cost_streaming_kernel_is_bytes_over_bandwidth_plus_fixed(void *
     OrrGpu gpu = h100();
     gpu.l2_bytes = 0; /* nothing kept: the closed form */
     g_autoptr(OrrCost) cost = orr_cost_new(&gpu, NULL, true);
-    OrrKernel copy = {.kind = ORR_K_COPY, .dtype = ORR_BF16, .bytes_read = 2e9, .bytes_written = 2e9,
+    OrrKernel copy = {.kind = ORR_K_COPY,
+                      .dtype = ORR_BF16,
+                      .bytes_read = 2e9,
+                      .bytes_written = 2e9,
                       .launches = 3};
     double expected = 4e9 / (3.35e12 * 0.9) * 1e9 + 3 * 3000.0;
     assert_near((double)orr_cost_kernel_ns(cost, &copy), expected, 1e-6);
@@ -131,8 +134,15 @@ static void test_cost_attention_backward_takes_its_flops_at_its_rate(void **stat
     OrrGpu gpu = h100();
     gpu.kernel_fixed_ns = 0;
     g_autoptr(OrrCost) cost = orr_cost_new(&gpu, NULL, true);
-    OrrKernel k = {.kind = ORR_K_ATTENTION, .dtype = ORR_BF16, .is_causal = 1, .heads = 32,
-                   .kv_heads = 8, .m = 8192, .n = 8192, .k = 128, .batch = 2};
+    OrrKernel k = {.kind = ORR_K_ATTENTION,
+                   .dtype = ORR_BF16,
+                   .is_causal = 1,
+                   .heads = 32,
+                   .kv_heads = 8,
+                   .m = 8192,
+                   .n = 8192,
+                   .k = 128,
+                   .batch = 2};
     double forward = (double)orr_cost_kernel_ns(cost, &k);
     k.pass = ORR_PASS_DGRAD;
     assert_near((double)orr_cost_kernel_ns(cost, &k), forward * 2.5 / 0.86, 1e-6);
@@ -146,8 +156,15 @@ static void test_cost_windowed_attention_takes_its_share_of_the_mask(void **stat
     OrrGpu gpu = h100();
     gpu.kernel_fixed_ns = 0;
     g_autoptr(OrrCost) cost = orr_cost_new(&gpu, NULL, true);
-    OrrKernel k = {.kind = ORR_K_ATTENTION, .dtype = ORR_BF16, .is_causal = 1, .heads = 32,
-                   .kv_heads = 8, .m = 32768, .n = 32768, .k = 128, .batch = 1};
+    OrrKernel k = {.kind = ORR_K_ATTENTION,
+                   .dtype = ORR_BF16,
+                   .is_causal = 1,
+                   .heads = 32,
+                   .kv_heads = 8,
+                   .m = 32768,
+                   .n = 32768,
+                   .k = 128,
+                   .batch = 1};
     double whole = (double)orr_cost_kernel_ns(cost, &k);
     k.flops = 0.25 * 2.0 * 32.0 * 32768.0 * 32768.0 * 128.0; /* a quarter of the triangle */
     assert_near((double)orr_cost_kernel_ns(cost, &k), 0.25 * whole, 0.05);

@@ -13,10 +13,13 @@
 typedef struct {
     const char *gpu, *table;
 } Part;
-static const Part parts[] = {
-    {"a100-sxm-80", "a100_sxm80"}, {"h100-sxm-80", "h100_sxm"}, {"h200-sxm", "h200_sxm"},
-    {"b200-sxm", "b200_sxm"},      {"b300-sxm", "b300_sxm"},    {"gb200", "gb200"},
-    {"gb300", "gb300"}};
+static const Part parts[] = {{"a100-sxm-80", "a100_sxm80"},
+                             {"h100-sxm-80", "h100_sxm"},
+                             {"h200-sxm", "h200_sxm"},
+                             {"b200-sxm", "b200_sxm"},
+                             {"b300-sxm", "b300_sxm"},
+                             {"gb200", "gb200"},
+                             {"gb300", "gb300"}};
 
 typedef struct {
     OrrGpu *gpu;
@@ -44,8 +47,13 @@ static void bench_clear(Bench *b) {
 }
 
 static OrrKernel gemm(OrrDtype dtype, int64_t m, int64_t n, int64_t k) {
-    return (OrrKernel){.kind = ORR_K_GEMM, .dtype = (uint8_t)dtype, .m = m, .n = n, .k = k,
-                       .batch = 1, .launches = 1};
+    return (OrrKernel){.kind = ORR_K_GEMM,
+                       .dtype = (uint8_t)dtype,
+                       .m = m,
+                       .n = n,
+                       .k = k,
+                       .batch = 1,
+                       .launches = 1};
 }
 
 static double gemm_ns(const Bench *b, OrrDtype dtype, int64_t m, int64_t n, int64_t k) {
@@ -153,8 +161,8 @@ typedef struct {
 
 static FILE *open_shared(const char *kind, const char *table) {
     const char *shared = getenv("ORRERY_SHARED");
-    g_autofree char *path =
-        g_strdup_printf("%s/kernels/%s_%s.csv", shared ? shared : ORR_SRCDIR "/../shared", kind, table);
+    g_autofree char *path = g_strdup_printf("%s/kernels/%s_%s.csv",
+                                            shared ? shared : ORR_SRCDIR "/../shared", kind, table);
     return fopen(path, "r");
 }
 
@@ -223,8 +231,8 @@ static void test_surfaces_attention_within_5_and_15_percent_of_the_tables(void *
         for (uint32_t row = 0; fgets(line, sizeof line, in); row++) {
             int batch, seq, heads, kv_heads, dim;
             double us;
-            if (row % SAMPLE || sscanf(line, "%15[^,],%15[^,],%d,%d,%d,%d,%d,%lf", mask, name, &batch,
-                                       &seq, &heads, &kv_heads, &dim, &us) != 8)
+            if (row % SAMPLE || sscanf(line, "%15[^,],%15[^,],%d,%d,%d,%d,%d,%lf", mask, name,
+                                       &batch, &seq, &heads, &kv_heads, &dim, &us) != 8)
                 continue;
             bool is_causal = !strcmp(mask, "causal");
             if (4.0 * batch * heads * dim * seq * seq / (is_causal ? 2 : 1) < 2e10)

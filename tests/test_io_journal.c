@@ -10,24 +10,21 @@
 
 #include "sim/io/journal.h"
 
-static char *fresh(void)
-{
+static char *fresh(void) {
     char *folder = g_dir_make_tmp("orrery-journal-XXXXXX", NULL);
     char *path = g_build_filename(folder, "j", NULL);
     g_free(folder);
     return path;
 }
 
-static void forget(char *path)
-{
+static void forget(char *path) {
     g_autofree char *folder = g_path_get_dirname(path);
     g_unlink(path);
     g_rmdir(folder);
     g_free(path);
 }
 
-static void fill(const char *path, int from, int to)
-{
+static void fill(const char *path, int from, int to) {
     g_autoptr(GError) error = NULL;
     g_autoptr(OrrJournal) j = orr_journal_open(path, "key", &error);
     if (!j)
@@ -38,8 +35,7 @@ static void fill(const char *path, int from, int to)
     }
 }
 
-static void check_lines(const char *path, guint n)
-{
+static void check_lines(const char *path, guint n) {
     g_autoptr(GError) error = NULL;
     g_autoptr(OrrJournal) j = orr_journal_open(path, "key", &error);
     if (!j)
@@ -51,8 +47,7 @@ static void check_lines(const char *path, guint n)
     }
 }
 
-static void test_lines_come_back_in_order(void **state)
-{
+static void test_lines_come_back_in_order(void **state) {
     (void)state;
     char *path = fresh();
     fill(path, 0, 3);
@@ -61,8 +56,7 @@ static void test_lines_come_back_in_order(void **state)
     forget(path);
 }
 
-static void test_cut_at_any_byte_loses_only_the_torn_line(void **state)
-{
+static void test_cut_at_any_byte_loses_only_the_torn_line(void **state) {
     (void)state;
     char *path = fresh(), *text;
     gsize length;
@@ -82,8 +76,7 @@ static void test_cut_at_any_byte_loses_only_the_torn_line(void **state)
     forget(path);
 }
 
-static void test_foreign_and_damaged_files_are_refused(void **state)
-{
+static void test_foreign_and_damaged_files_are_refused(void **state) {
     (void)state;
     char *path = fresh(), *text;
     GError *error = NULL;
@@ -109,8 +102,7 @@ static void test_foreign_and_damaged_files_are_refused(void **state)
     forget(path);
 }
 
-static void test_two_writers_are_refused(void **state)
-{
+static void test_two_writers_are_refused(void **state) {
     (void)state;
     char *path = fresh();
     GError *error = NULL;
@@ -123,8 +115,7 @@ static void test_two_writers_are_refused(void **state)
     forget(path);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines_come_back_in_order),
         cmocka_unit_test(test_cut_at_any_byte_loses_only_the_torn_line),

@@ -12,8 +12,7 @@
 #define S INT64_C(1000000000)
 
 /* 100 s a step, 10 tokens a step, no end yet, checkpoints every ten steps. */
-static OrrRunSpec *plain(void)
-{
+static OrrRunSpec *plain(void) {
     OrrRunSpec *s = orr_run_spec_new();
     s->name = g_strdup("plain");
     s->n_gpus = 8, s->n_nodes = 4, s->n_replicas = 4;
@@ -25,17 +24,20 @@ static OrrRunSpec *plain(void)
     return s;
 }
 
-static OrrTier *tier(OrrRunSpec *s, int64_t block_ns, int64_t write_ns, int64_t load_ns)
-{
+static OrrTier *tier(OrrRunSpec *s, int64_t block_ns, int64_t write_ns, int64_t load_ns) {
     s->checkpoint.interval_steps = 10;
     OrrTier *t = &s->checkpoint.tiers[s->checkpoint.n_tiers++];
-    *t = (OrrTier){.name = g_strdup("disk"), .every = 1, .keep = 2, .block_ns = block_ns,
-                   .write_ns = write_ns, .load_ns = load_ns, .survives = ORR_SCOPE_ALL};
+    *t = (OrrTier){.name = g_strdup("disk"),
+                   .every = 1,
+                   .keep = 2,
+                   .block_ns = block_ns,
+                   .write_ns = write_ns,
+                   .load_ns = load_ns,
+                   .survives = ORR_SCOPE_ALL};
     return t;
 }
 
-static OrrFailureKind *strike_at(OrrRunSpec *s, OrrEffect effect, int64_t at_ns)
-{
+static OrrFailureKind *strike_at(OrrRunSpec *s, OrrEffect effect, int64_t at_ns) {
     OrrFailureKind *k = orr_run_spec_add_kind(s, "strike");
     k->law = ORR_LAW_EVENTS;
     k->event_ns = g_new(int64_t, 1);
@@ -45,8 +47,7 @@ static OrrFailureKind *strike_at(OrrRunSpec *s, OrrEffect effect, int64_t at_ns)
     return k;
 }
 
-static OrrRunSeed simulate(const OrrRunSpec *s, uint64_t seed)
-{
+static OrrRunSeed simulate(const OrrRunSpec *s, uint64_t seed) {
     OrrRunSeed out;
     g_autoptr(GError) error = NULL;
     if (!orr_run_spec_check(s, &error))
@@ -59,13 +60,11 @@ static OrrRunSeed simulate(const OrrRunSpec *s, uint64_t seed)
     return out;
 }
 
-static int64_t lost(const OrrRunSeed *o, uint32_t cause, OrrLoss loss)
-{
+static int64_t lost(const OrrRunSeed *o, uint32_t cause, OrrLoss loss) {
     return o->lost_ns[cause * ORR_N_LOSSES + loss];
 }
 
-static void test_run_without_failures_takes_its_steps_and_saves(void **state)
-{
+static void test_run_without_failures_takes_its_steps_and_saves(void **state) {
     (void)state;
     g_autoptr(OrrRunSpec) s = plain();
     tier(s, 7 * S, 0, 0);
@@ -83,8 +82,7 @@ static void test_run_without_failures_takes_its_steps_and_saves(void **state)
     orr_run_seed_clear(&o);
 }
 
-static void test_crash_goes_back_to_the_last_whole_checkpoint(void **state)
-{
+static void test_crash_goes_back_to_the_last_whole_checkpoint(void **state) {
     (void)state;
     g_autoptr(OrrRunSpec) s = plain();
     tier(s, 10 * S, 0, 20 * S);
@@ -105,8 +103,7 @@ static void test_crash_goes_back_to_the_last_whole_checkpoint(void **state)
     orr_run_seed_clear(&o);
 }
 
-static void test_crash_during_a_write_leaves_the_checkpoint_before(void **state)
-{
+static void test_crash_during_a_write_leaves_the_checkpoint_before(void **state) {
     (void)state;
     g_autoptr(OrrRunSpec) s = plain();
     tier(s, 1 * S, 500 * S, 0);
@@ -119,8 +116,7 @@ static void test_crash_during_a_write_leaves_the_checkpoint_before(void **state)
     orr_run_seed_clear(&o);
 }
 
-static void test_next_checkpoint_waits_for_the_write_before(void **state)
-{
+static void test_next_checkpoint_waits_for_the_write_before(void **state) {
     (void)state;
     g_autoptr(OrrRunSpec) s = plain();
     tier(s, 1 * S, 1200 * S, 0);
@@ -131,8 +127,7 @@ static void test_next_checkpoint_waits_for_the_write_before(void **state)
     orr_run_seed_clear(&o);
 }
 
-static void test_memory_of_a_peer_survives_a_process_but_not_a_rack(void **state)
-{
+static void test_memory_of_a_peer_survives_a_process_but_not_a_rack(void **state) {
     (void)state;
     for (OrrScope scope = ORR_SCOPE_PROCESS; scope <= ORR_SCOPE_RACK; scope++) {
         g_autoptr(OrrRunSpec) s = plain();
@@ -150,8 +145,7 @@ static void test_memory_of_a_peer_survives_a_process_but_not_a_rack(void **state
     }
 }
 
-static void test_silent_corruption_costs_all_since_it_began(void **state)
-{
+static void test_silent_corruption_costs_all_since_it_began(void **state) {
     (void)state;
     g_autoptr(OrrRunSpec) s = plain();
     tier(s, 0, 0, 0)->keep = 5;
@@ -167,8 +161,7 @@ static void test_silent_corruption_costs_all_since_it_began(void **state)
     orr_run_seed_clear(&o);
 }
 
-static void test_slow_part_costs_its_factor_until_it_is_replaced(void **state)
-{
+static void test_slow_part_costs_its_factor_until_it_is_replaced(void **state) {
     (void)state;
     g_autoptr(OrrRunSpec) s = plain();
     tier(s, 4 * S, 0, 0)->block_ns = 4 * S;
@@ -179,7 +172,8 @@ static void test_slow_part_costs_its_factor_until_it_is_replaced(void **state)
     s->recovery.start_ns = 30 * S, s->recovery.swap_ns = 10 * S;
     s->recovery.queue_ns = 0;
     OrrRunSeed o = simulate(s, 0);
-    /* up at 30 s; slow from the end of the second step, 230 s, to the first end behind 450 s: two */
+    /* up at 30 s; slow from the end of the second step, 230 s, to the first end behind 450 s: two
+     */
     assert_int_equal(lost(&o, ORR_N_OWN_CAUSES, ORR_LOSS_SLOW), 2 * 50 * S);
     assert_int_equal(lost(&o, ORR_N_OWN_CAUSES, ORR_LOSS_REPLACE), 10 * S);
     assert_int_equal(lost(&o, ORR_N_OWN_CAUSES, ORR_LOSS_SAVE), 4 * S);
@@ -187,8 +181,7 @@ static void test_slow_part_costs_its_factor_until_it_is_replaced(void **state)
     orr_run_seed_clear(&o);
 }
 
-static void test_no_spare_means_waiting_or_fewer_replicas(void **state)
-{
+static void test_no_spare_means_waiting_or_fewer_replicas(void **state) {
     (void)state;
     g_autoptr(OrrRunSpec) s = plain();
     tier(s, 0, 0, 0);
@@ -212,8 +205,7 @@ static void test_no_spare_means_waiting_or_fewer_replicas(void **state)
     orr_run_seed_clear(&shrinks);
 }
 
-static void test_notice_saves_what_it_has_time_for(void **state)
-{
+static void test_notice_saves_what_it_has_time_for(void **state) {
     (void)state;
     for (int enough = 0; enough < 2; enough++) {
         g_autoptr(OrrRunSpec) s = plain();
@@ -230,8 +222,7 @@ static void test_notice_saves_what_it_has_time_for(void **state)
 }
 
 /* Many short runs: the mean slowdown is Daly's, within the interval of its own seeds. */
-static void check_daly(double tau_s, double write_s, double restart_s, double mtbf_s)
-{
+static void check_daly(double tau_s, double write_s, double restart_s, double mtbf_s) {
     enum { N = 400 };
     double x[N];
     for (int i = 0; i < N; i++) {
@@ -255,8 +246,7 @@ static void check_daly(double tau_s, double write_s, double restart_s, double mt
         fail_msg("tau %g: mean %g, Daly %g, half-width %g", tau_s, mean, daly, half);
 }
 
-static void test_mean_slowdown_is_dalys(void **state)
-{
+static void test_mean_slowdown_is_dalys(void **state) {
     (void)state;
     check_daly(600, 40, 0, 3600);
     check_daly(600, 40, 300, 3600);
@@ -266,8 +256,7 @@ static void test_mean_slowdown_is_dalys(void **state)
 
 /* As many strikes as the rate says, for every law, and for 32 to 131,072 GPUs at 6.5 a thousand
  * node-days. */
-static void test_strikes_come_at_their_rate(void **state)
-{
+static void test_strikes_come_at_their_rate(void **state) {
     (void)state;
     for (uint32_t gpus = 32; gpus <= 131072; gpus *= 4) { /* fewer would need centuries */
         g_autoptr(OrrRunSpec) s = plain();
@@ -290,8 +279,7 @@ static void test_strikes_come_at_their_rate(void **state)
     orr_run_seed_clear(&o);
 }
 
-static OrrRunSpec *random_spec(uint64_t n)
-{
+static OrrRunSpec *random_spec(uint64_t n) {
     OrrRandom r = orr_random(n, "random spec");
     OrrRunSpec *s = plain();
     for (int64_t i = 0; i < (int64_t)G_N_ELEMENTS(s->phases[0].step_ns); i++)
@@ -303,9 +291,16 @@ static OrrRunSpec *random_spec(uint64_t n)
     tier(s, 3 * S, n % 3 ? 50 * S : 0, 20 * S)->every = 1 + n % 3;
     tier(s, 1 * S, 10 * S, 5 * S)->survives = (OrrScope)(n % 3);
     s->checkpoint.interval_steps = 0, s->checkpoint.interval_ns = 400 * S;
-    s->recovery = (OrrRecovery){.queue_ns = 100 * S, .start_ns = 60 * S, .in_place_ns = 9 * S,
-        .swap_ns = 5 * S, .cold_ns = 70 * S, .hot_spares = n % 4, .cold_spares = n % 2,
-        .elastic = (OrrElastic)(n % 3), .nodes_per_replica = 1, .reshard_ns = 17 * S};
+    s->recovery = (OrrRecovery){.queue_ns = 100 * S,
+                                .start_ns = 60 * S,
+                                .in_place_ns = 9 * S,
+                                .swap_ns = 5 * S,
+                                .cold_ns = 70 * S,
+                                .hot_spares = n % 4,
+                                .cold_spares = n % 2,
+                                .elastic = (OrrElastic)(n % 3),
+                                .nodes_per_replica = 1,
+                                .reshard_ns = 17 * S};
     s->max_lost_replicas = n % 3 ? 2 : 0;
     for (uint32_t e = 0; e < ORR_N_EFFECTS; e++) {
         OrrFailureKind *k = orr_run_spec_add_kind(s, orr_effect_names[e]);
@@ -327,8 +322,7 @@ static OrrRunSpec *random_spec(uint64_t n)
     return s;
 }
 
-static void test_accounts_of_random_runs_add_up_and_repeat(void **state)
-{
+static void test_accounts_of_random_runs_add_up_and_repeat(void **state) {
     (void)state;
     for (uint64_t n = 0; n < 300; n++) {
         g_autoptr(OrrRunSpec) s = random_spec(n);
@@ -355,8 +349,7 @@ static void test_accounts_of_random_runs_add_up_and_repeat(void **state)
 typedef struct {
     int64_t at_ns, trained_steps, rolled_back;
 } Seen;
-static void watch(void *data, const OrrRunEvent *e)
-{
+static void watch(void *data, const OrrRunEvent *e) {
     Seen *seen = data;
     if (e->kind == ORR_RUN_TRAIN || e->kind == ORR_RUN_LOST) {
         assert_int_equal(e->begin_ns, seen->at_ns);
@@ -369,8 +362,7 @@ static void watch(void *data, const OrrRunEvent *e)
         seen->rolled_back += e->steps;
 }
 
-static void test_events_cover_the_run_without_a_gap(void **state)
-{
+static void test_events_cover_the_run_without_a_gap(void **state) {
     (void)state;
     for (uint64_t n = 0; n < 20; n++) {
         g_autoptr(OrrRunSpec) s = random_spec(n);
@@ -385,8 +377,7 @@ static void test_events_cover_the_run_without_a_gap(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_run_without_failures_takes_its_steps_and_saves),
         cmocka_unit_test(test_crash_goes_back_to_the_last_whole_checkpoint),

@@ -4,8 +4,7 @@
 #include "sim/job/formula.h"
 
 /* BLOOM on 384 A100: a failure a week, 40 s to write 2.3 TB, steps of 105.22 s (S33). */
-static void test_interval_of_bloom_is_66_iterations_and_flat(void **state)
-{
+static void test_interval_of_bloom_is_66_iterations_and_flat(void **state) {
     (void)state;
     double step = 105.22, week = 604800, tau = orr_young_interval(40, week);
     assert_near(tau, 6956, 1e-4);
@@ -16,8 +15,7 @@ static void test_interval_of_bloom_is_66_iterations_and_flat(void **state)
     assert_near(250 * step / 3600, 7.3, 2e-3);
 }
 
-static void test_daly_is_near_young_where_writes_are_short(void **state)
-{
+static void test_daly_is_near_young_where_writes_are_short(void **state) {
     (void)state;
     double young = orr_young_interval(40, 604800), daly = orr_daly_interval(40, 604800);
     assert_near(daly, young - 40 + 40.0 / 3, 1e-3); /* the series: - delta + delta / 3 */
@@ -31,8 +29,7 @@ static void test_daly_is_near_young_where_writes_are_short(void **state)
 }
 
 /* 6.5 failures per thousand node-days, 8 GPUs a node (S35). */
-static void test_fleet_mttf_follows_the_node_day_rate(void **state)
-{
+static void test_fleet_mttf_follows_the_node_day_rate(void **state) {
     (void)state;
     assert_near(orr_mttf_hours(16384 / 8, 6.5), 1.80, 2e-3);
     assert_near(orr_mttf_hours(131072 / 8, 6.5), 0.225, 2e-3);
@@ -41,15 +38,13 @@ static void test_fleet_mttf_follows_the_node_day_rate(void **state)
 }
 
 /* 10,000 h a GPU at 16,384 GPUs is a failure each 37 minutes; measured it was 50,677 h. */
-static void test_mtbf_of_a_gpu_becomes_that_of_the_job(void **state)
-{
+static void test_mtbf_of_a_gpu_becomes_that_of_the_job(void **state) {
     (void)state;
     assert_near(10000.0 / 16384 * 60, 36.6, 1e-3);
     assert_near(54 * 24 * 16384.0 / 419, 50677, 1e-4);
 }
 
-static void test_expected_ettr_follows_the_published_formula(void **state)
-{
+static void test_expected_ettr_follows_the_published_formula(void **state) {
     (void)state;
     /* 2,048 GPUs at 6.5 per 1,000 node-days, hourly checkpoints, 10 min restart: above 0.9 */
     double rate = 256 * 6.5e-3 / 24;
@@ -57,8 +52,7 @@ static void test_expected_ettr_follows_the_published_formula(void **state)
     assert_near(orr_kokolis_ettr_frac(1, 0.01, 0, 0), 1 / 1.01, 1e-12);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_interval_of_bloom_is_66_iterations_and_flat),
         cmocka_unit_test(test_daly_is_near_young_where_writes_are_short),

@@ -4,8 +4,7 @@
 
 #include "sim/lower/lower_priv.h"
 
-static void test_flash2_is_native_on_ampere_and_slow_on_later_gpus(void **state)
-{
+static void test_flash2_is_native_on_ampere_and_slow_on_later_gpus(void **state) {
     (void)state;
     assert_near(orr_lower__attention_rate(ORR_ATTENTION_FLASH2, ORR_ARCH_AMPERE, ORR_PASS_DGRAD),
                 1.0, 1e-12);
@@ -19,8 +18,7 @@ static void test_flash2_is_native_on_ampere_and_slow_on_later_gpus(void **state)
     assert_near(later * 1209, hopper * 564, 0.03);
 }
 
-static void test_older_libraries_are_slower_by_the_published_ratios(void **state)
-{
+static void test_older_libraries_are_slower_by_the_published_ratios(void **state) {
     (void)state;
     for (int arch = 0; arch < ORR_N_ARCHS; arch++) {
         double flash2 = orr_lower__attention_rate(ORR_ATTENTION_FLASH2, arch, ORR_PASS_DGRAD);
@@ -31,8 +29,7 @@ static void test_older_libraries_are_slower_by_the_published_ratios(void **state
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_flash2_is_native_on_ampere_and_slow_on_later_gpus),
         cmocka_unit_test(test_older_libraries_are_slower_by_the_published_ratios),

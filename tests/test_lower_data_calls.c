@@ -1,12 +1,12 @@
-/* Data-parallel calls of a profile: how a layer's gradients are cut into buckets, and how parameters
- * that were gathered as one buffer reach their tensors (nanotron: 52 MB of FP32; a copy a rank and tensor). */
+/* Data-parallel calls of a profile: how a layer's gradients are cut into buckets, and how
+ * parameters that were gathered as one buffer reach their tensors (nanotron: 52 MB of FP32; a copy
+ * a rank and tensor). */
 #include "sim/api/step.h"
 #include "tests/near.h"
 
 #include <string.h>
 
-static OrrStepRun *prepare(const char *framework, OrrStepRequest *request, OrrOverride *sets)
-{
+static OrrStepRun *prepare(const char *framework, OrrStepRequest *request, OrrOverride *sets) {
     sets[0] = (OrrOverride){"job", "framework", framework};
     sets[1] = (OrrOverride){"layout", "zero_stage", "1"};
     *request = (OrrStepRequest){.job = "llama3-8b-8", .overrides = sets, .n_overrides = 2};
@@ -17,8 +17,7 @@ static OrrStepRun *prepare(const char *framework, OrrStepRequest *request, OrrOv
     return run;
 }
 
-static int64_t largest_gradient_call(const OrrProgram *p)
-{
+static int64_t largest_gradient_call(const OrrProgram *p) {
     int64_t most = 0;
     for (uint32_t i = 0; i < p->n_colls; i++)
         if (strcmp(p->colls[i].label, "grads") == 0)
@@ -26,16 +25,14 @@ static int64_t largest_gradient_call(const OrrProgram *p)
     return most;
 }
 
-static uint32_t launches_of(const OrrProgram *p, const char *label)
-{
+static uint32_t launches_of(const OrrProgram *p, const char *label) {
     for (uint32_t i = 0; i < p->n_kernels; i++)
         if (strcmp(p->kernels[i].label, label) == 0)
             return p->kernels[i].launches;
     return 0;
 }
 
-static void test_layer_larger_than_a_bucket_takes_several_calls(void **state)
-{
+static void test_layer_larger_than_a_bucket_takes_several_calls(void **state) {
     (void)state;
     OrrStepRequest request;
     OrrOverride sets[2];
@@ -46,8 +43,7 @@ static void test_layer_larger_than_a_bucket_takes_several_calls(void **state)
 }
 
 /* Half a launch for each of 8 ranks' slices of each tensor, and the join before. */
-static void test_flat_gather_is_copied_slice_by_slice(void **state)
-{
+static void test_flat_gather_is_copied_slice_by_slice(void **state) {
     (void)state;
     OrrStepRequest request;
     OrrOverride sets[2];
@@ -58,8 +54,7 @@ static void test_flat_gather_is_copied_slice_by_slice(void **state)
     assert_int_equal(launches_of(orr_step_program(other), "slices"), 0);
 }
 
-int main(void)
-{
+int main(void) {
     if (!g_getenv("top_srcdir")) /* by hand, from the build folder */
         g_setenv("top_srcdir", "..", TRUE);
     g_setenv("ORRERY_DATA", g_getenv("top_srcdir"), TRUE);

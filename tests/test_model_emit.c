@@ -6,33 +6,28 @@
 
 #include <string.h>
 
-static double matrix_flops(const Sums *s, OrrKernelPass pass)
-{
+static double matrix_flops(const Sums *s, OrrKernelPass pass) {
     return s->flops[ORR_K_GEMM][pass];
 }
 
-static double core_flops(const Sums *s, OrrKernelPass pass)
-{
+static double core_flops(const Sums *s, OrrKernelPass pass) {
     return s->flops[ORR_K_ATTENTION][pass] + s->flops[ORR_K_BATCHED_GEMM][pass];
 }
 
 /* Forward FLOPs of one layer's products, all ranks. */
-static double expected_products(const Sample *s)
-{
+static double expected_products(const Sample *s) {
     const OrrModel *m = &s->model;
     double d = m->head_dim, weights = (double)m->hidden * d * (2.0 * m->heads + 2.0 * m->kv_heads);
     weights += (double)m->hidden * m->ffn * (m->is_gated ? 3.0 : 2.0);
     return 2.0 * s->batch.micro_sequences * s->batch.sequence_tokens * weights;
 }
 
-static double expected_square(const Sample *s)
-{
+static double expected_square(const Sample *s) {
     double seq = s->batch.sequence_tokens;
     return 4.0 * s->batch.micro_sequences * seq * seq * s->model.heads * s->model.head_dim;
 }
 
-static void check_layer_flops(Sample *s)
-{
+static void check_layer_flops(Sample *s) {
     double t = s->layout.tp, products = expected_products(s), square = expected_square(s);
     bool is_fused = s->framework.attention == ORR_ATTENTION_FLASH;
     Sums f = emit_sums(s, PART_LAYER, RUN_F), b = emit_sums(s, PART_LAYER, RUN_B);
@@ -49,8 +44,7 @@ static void check_layer_flops(Sample *s)
     assert_true(matrix_flops(&w, ORR_PASS_DGRAD) == 0.0 && core_flops(&w, ORR_PASS_DGRAD) == 0.0);
 }
 
-static void test_layer_flops_equal_the_closed_form(void **state)
-{
+static void test_layer_flops_equal_the_closed_form(void **state) {
     (void)state;
     for (uint32_t tp = 1; tp <= 8; tp *= 2)
         for (int variant = 0; variant < 8; variant++) {
@@ -65,8 +59,7 @@ static void test_layer_flops_equal_the_closed_form(void **state)
         }
 }
 
-static void test_full_recompute_runs_the_forward_again(void **state)
-{
+static void test_full_recompute_runs_the_forward_again(void **state) {
     (void)state;
     Sample s;
     sample_init(&s, sample_gpt_22b(), 8, true);
@@ -79,8 +72,7 @@ static void test_full_recompute_runs_the_forward_again(void **state)
 }
 
 /* PyTorch's non-reentrant checkpoint: all but the down product, unless a dropout mask is needed. */
-static void test_recompute_that_stops_early_spares_the_down_product(void **state)
-{
+static void test_recompute_that_stops_early_spares_the_down_product(void **state) {
     (void)state;
     Sample s;
     sample_init(&s, sample_gpt_22b(), 1, false);
@@ -94,8 +86,7 @@ static void test_recompute_that_stops_early_spares_the_down_product(void **state
     assert_near(matrix_flops(&b, ORR_PASS_FORWARD), forward * 8 / 12, 1e-12);
 }
 
-static void test_selective_recompute_runs_the_core_again(void **state)
-{
+static void test_selective_recompute_runs_the_core_again(void **state) {
     (void)state;
     Sample s;
     sample_init(&s, sample_gpt_22b(), 8, true);
@@ -105,8 +96,7 @@ static void test_selective_recompute_runs_the_core_again(void **state)
     assert_true(matrix_flops(&b, ORR_PASS_FORWARD) == 0.0);
 }
 
-static void test_tp_moves_four_all_reduces_a_layer(void **state)
-{
+static void test_tp_moves_four_all_reduces_a_layer(void **state) {
     (void)state;
     Sample s;
     sample_init(&s, sample_gpt_22b(), 8, false);
@@ -119,8 +109,7 @@ static void test_tp_moves_four_all_reduces_a_layer(void **state)
 }
 
 /* Forward 2 gathers and 2 reduce-scatters, backward the same mirrored and the input twice again. */
-static void test_sp_gathers_the_input_again_for_the_weights(void **state)
-{
+static void test_sp_gathers_the_input_again_for_the_weights(void **state) {
     (void)state;
     Sample s;
     sample_init(&s, sample_llama_8b(), 8, true);
@@ -141,8 +130,7 @@ static void test_sp_gathers_the_input_again_for_the_weights(void **state)
     }
 }
 
-static void test_parallel_block_reduces_once(void **state)
-{
+static void test_parallel_block_reduces_once(void **state) {
     (void)state;
     Sample s;
     sample_init(&s, sample_gpt_22b(), 8, false);
@@ -155,8 +143,7 @@ static void test_parallel_block_reduces_once(void **state)
     }
 }
 
-static bool waits_for_coll(const OrrProgram *p, const OrrOp *op)
-{
+static bool waits_for_coll(const OrrProgram *p, const OrrOp *op) {
     for (uint32_t i = 0; i < op->n_waits; i++)
         if (p->ops[op->wait[i]].kind == ORR_OP_COLL)
             return true;
@@ -164,8 +151,7 @@ static bool waits_for_coll(const OrrProgram *p, const OrrOp *op)
 }
 
 /* Without overlap the reduction stands behind the weight gradient; with it, before. */
-static void test_input_gradient_is_reduced_beside_the_weight_gradient(void **state)
-{
+static void test_input_gradient_is_reduced_beside_the_weight_gradient(void **state) {
     (void)state;
     for (int is_async = 0; is_async < 2; is_async++) {
         Sample s;
@@ -192,8 +178,7 @@ static void test_input_gradient_is_reduced_beside_the_weight_gradient(void **sta
     }
 }
 
-static void test_backward_ends_with_the_first_norm(void **state)
-{
+static void test_backward_ends_with_the_first_norm(void **state) {
     (void)state;
     Sample s;
     sample_init(&s, sample_llama_8b(), 4, true);
@@ -203,8 +188,7 @@ static void test_backward_ends_with_the_first_norm(void **state)
     assert_string_equal(p->kernels[last->what].label, "residual_grad");
 }
 
-static void test_head_flops_are_of_the_padded_vocabulary(void **state)
-{
+static void test_head_flops_are_of_the_padded_vocabulary(void **state) {
     (void)state;
     Sample s;
     sample_init(&s, sample_gpt(12, 768, 12, 50257, 2048), 8, false);
@@ -222,8 +206,7 @@ static void test_head_flops_are_of_the_padded_vocabulary(void **state)
     assert_int_equal(f.coll_bytes[ORR_ALL_REDUCE], 3 * 4 * 4096);
 }
 
-static void test_sliding_window_cuts_attention_flops(void **state)
-{
+static void test_sliding_window_cuts_attention_flops(void **state) {
     (void)state;
     Sample s;
     sample_init(&s, sample_llama_8b(), 1, false);
@@ -235,8 +218,7 @@ static void test_sliding_window_cuts_attention_flops(void **state)
     assert_near(cut / whole, (512.0 * 2048 - 512.0 * 512 / 2) / (2048.0 * 2048 / 2), 1e-12);
 }
 
-static void test_one_device_has_no_collectives(void **state)
-{
+static void test_one_device_has_no_collectives(void **state) {
     (void)state;
     Sample s;
     sample_init(&s, sample_gpt_22b(), 1, false);
@@ -247,8 +229,7 @@ static void test_one_device_has_no_collectives(void **state)
     }
 }
 
-static void test_host_works_once_a_layer_and_pass(void **state)
-{
+static void test_host_works_once_a_layer_and_pass(void **state) {
     (void)state;
     Sample s;
     sample_init(&s, sample_gpt_22b(), 1, false);
@@ -258,8 +239,7 @@ static void test_host_works_once_a_layer_and_pass(void **state)
     assert_int_equal(emit_sums(&s, PART_LAYER, RUN_F_B).n_host, 0);
 }
 
-static void test_fewer_kernels_with_fusion(void **state)
-{
+static void test_fewer_kernels_with_fusion(void **state) {
     (void)state;
     Sample s;
     sample_init(&s, sample_llama_8b(), 1, false);
@@ -281,8 +261,7 @@ static void test_fewer_kernels_with_fusion(void **state)
     assert_true(launches[0] > 2 * launches[1]);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layer_flops_equal_the_closed_form),
         cmocka_unit_test(test_full_recompute_runs_the_forward_again),

@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-static void test_world_has_tp_fastest_then_dp_then_pp(void **state)
-{
+static void test_world_has_tp_fastest_then_dp_then_pp(void **state) {
     (void)state;
     OrrLayout l = sample_layout(2, 3, 4);
     assert_int_equal(orr_layout_world(&l), 24);
@@ -20,8 +19,7 @@ static void test_world_has_tp_fastest_then_dp_then_pp(void **state)
         assert_int_equal(orr_layout_rank(&l, orr_layout_coords(&l, r)), r);
 }
 
-static void test_rank_order_pp_before_dp(void **state)
-{
+static void test_rank_order_pp_before_dp(void **state) {
     (void)state;
     OrrLayout l = sample_layout(2, 3, 4);
     l.rank_order[3] = ORR_DIM_PP;
@@ -32,8 +30,7 @@ static void test_rank_order_pp_before_dp(void **state)
 }
 
 /* Every rank is at the position that group_of says, in exactly one group of each kind. */
-static void check_kind(const OrrLayout *l, OrrGroup kind)
-{
+static void check_kind(const OrrLayout *l, OrrGroup kind) {
     uint32_t n = orr_layout_group_size(l, kind), n_groups = orr_layout_n_groups(l, kind);
     uint32_t world = (uint32_t)orr_layout_world(l), n_seen = 0;
     g_autofree uint32_t *members = g_new(uint32_t, n);
@@ -59,8 +56,7 @@ static void check_kind(const OrrLayout *l, OrrGroup kind)
         assert_int_equal(n_seen, world);
 }
 
-static void test_groups_partition_the_world(void **state)
-{
+static void test_groups_partition_the_world(void **state) {
     (void)state;
     OrrLayout l = sample_layout(2, 3, 4);
     l.cp = 2;
@@ -74,8 +70,7 @@ static void test_groups_partition_the_world(void **state)
     }
 }
 
-static void test_embedding_group_is_first_and_last_stage(void **state)
-{
+static void test_embedding_group_is_first_and_last_stage(void **state) {
     (void)state;
     OrrLayout l = sample_layout(2, 4, 2);
     uint32_t members[2];
@@ -86,8 +81,7 @@ static void test_embedding_group_is_first_and_last_stage(void **state)
     assert_int_equal(orr_layout_group_size(&l, ORR_GROUP_EMBEDDING), 1);
 }
 
-static void test_groups_of_pipeline_order_stages(void **state)
-{
+static void test_groups_of_pipeline_order_stages(void **state) {
     (void)state;
     OrrLayout l = sample_layout(2, 3, 2);
     uint32_t members[3];
@@ -99,8 +93,7 @@ static void test_groups_of_pipeline_order_stages(void **state)
 }
 
 static void expect_refusal(const OrrModel *m, const OrrLayout *l, const OrrBatch *b,
-                           uint32_t n_gpus, const char *text)
-{
+                           uint32_t n_gpus, const char *text) {
     OrrFramework f = sample_megatron();
     g_autoptr(GError) error = NULL;
     assert_false(orr_layout_check(m, l, b, &f, n_gpus, &error));
@@ -109,8 +102,7 @@ static void expect_refusal(const OrrModel *m, const OrrLayout *l, const OrrBatch
         fail_msg("\"%s\" does not say \"%s\"", error->message, text);
 }
 
-static void test_check_says_every_reason_world_first(void **state)
-{
+static void test_check_says_every_reason_world_first(void **state) {
     (void)state;
     OrrModel m = sample_llama(28, 3584, 28, 4, 18944, 152064);
     OrrLayout l = sample_layout(8, 8, 128);
@@ -126,8 +118,7 @@ static void test_check_says_every_reason_world_first(void **state)
     assert_non_null(strstr(lines[3], "28 layers do not divide over 8 x 1 stages"));
 }
 
-static void test_check_refuses_each_by_name(void **state)
-{
+static void test_check_refuses_each_by_name(void **state) {
     (void)state;
     OrrModel m = sample_llama(32, 4096, 32, 8, 14336, 128256);
     OrrBatch b = {64, 1, 8192};
@@ -156,8 +147,7 @@ static void test_check_refuses_each_by_name(void **state)
     expect_refusal(&m, &l, &b, 0, "6 key-value heads and TP 4: neither divides the other");
 }
 
-static void test_check_allows_replicated_key_value_heads(void **state)
-{
+static void test_check_allows_replicated_key_value_heads(void **state) {
     (void)state;
     OrrModel m = sample_llama(32, 4096, 32, 4, 14336, 128256);
     OrrLayout l = sample_layout(8, 2, 2);
@@ -167,8 +157,7 @@ static void test_check_allows_replicated_key_value_heads(void **state)
     assert_int_equal(orr_layout_micro_batches(&l, &b), 32);
 }
 
-static void test_split_never_drops_a_layer(void **state)
-{
+static void test_split_never_drops_a_layer(void **state) {
     (void)state;
     OrrModel m = sample_llama(30, 4096, 32, 8, 14336, 128256);
     OrrLayout l = sample_layout(1, 4, 1);
@@ -191,8 +180,7 @@ static void test_split_never_drops_a_layer(void **state)
     assert_non_null(strstr(error->message, "they add up to 28 and the model has 30 layers"));
 }
 
-static void test_split_gives_405b_its_own_chunks(void **state)
-{
+static void test_split_gives_405b_its_own_chunks(void **state) {
     (void)state;
     OrrModel m = sample_llama(126, 16384, 128, 8, 53248, 128256);
     OrrLayout l = sample_layout(8, 16, 128);
@@ -208,8 +196,7 @@ static void test_split_gives_405b_its_own_chunks(void **state)
     assert_true(parts[127].has_head);
 }
 
-static void test_split_one_layer_less_on_the_ends(void **state)
-{
+static void test_split_one_layer_less_on_the_ends(void **state) {
     (void)state;
     OrrModel m = sample_llama(126, 16384, 128, 8, 53248, 128256);
     OrrLayout l = sample_layout(8, 16, 128);
@@ -222,8 +209,7 @@ static void test_split_one_layer_less_on_the_ends(void **state)
     assert_int_equal(parts[15].first_layer, 119);
 }
 
-static void test_split_as_layers_counts_the_ends(void **state)
-{
+static void test_split_as_layers_counts_the_ends(void **state) {
     (void)state;
     OrrModel m = sample_llama(70, 14336, 112, 112, 57344, 250880); /* BLOOM: 5 + 10 x 6 + 5 */
     OrrLayout l = sample_layout(4, 12, 8);
@@ -242,8 +228,7 @@ static void test_split_as_layers_counts_the_ends(void **state)
 }
 
 /* Llama 3 8B over 8 stages: the printed example of nanotron's documentation. */
-static void test_split_by_cost_gives_the_head_its_share(void **state)
-{
+static void test_split_by_cost_gives_the_head_its_share(void **state) {
     (void)state;
     OrrModel m = sample_llama(32, 4096, 32, 8, 14336, 128256);
     OrrLayout l = sample_layout(1, 8, 1);
@@ -256,8 +241,7 @@ static void test_split_by_cost_gives_the_head_its_share(void **state)
     assert_true(parts[7].has_head);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_world_has_tp_fastest_then_dp_then_pp),
         cmocka_unit_test(test_rank_order_pp_before_dp),

@@ -6,13 +6,11 @@
 #define GIB (1024.0 * 1024.0 * 1024.0)
 
 /* sbh of the sample's micro-batch. */
-static double sbh(const Sample *s)
-{
+static double sbh(const Sample *s) {
     return (double)s->batch.sequence_tokens * s->batch.micro_sequences * s->model.hidden;
 }
 
-static void test_layer_stores_what_the_paper_says(void **state)
-{
+static void test_layer_stores_what_the_paper_says(void **state) {
     (void)state;
     for (uint32_t t = 1; t <= 8; t *= 2) {
         Sample s;
@@ -33,13 +31,11 @@ static void test_layer_stores_what_the_paper_says(void **state)
 }
 
 /* Layers' worth of activations on the first stage: L (1 + (p-1)/(p m)) interleaved. */
-static double stage_gib(Sample *s, double layers)
-{
+static double stage_gib(Sample *s, double layers) {
     return (double)orr_emit_layer_stored_bytes(&s->emit, false) * layers / GIB;
 }
 
-static void test_first_stages_of_the_paper(void **state)
-{ /* B_memory: BM1, BM4, BM6 */
+static void test_first_stages_of_the_paper(void **state) { /* B_memory: BM1, BM4, BM6 */
     (void)state;
     Sample s;
     sample_init(&s, sample_gpt_22b(), 8, false);
@@ -54,8 +50,7 @@ static void test_first_stages_of_the_paper(void **state)
 }
 
 /* Shares of the TP baseline: BM3, BM5, BM12, BM13, BM15 (read off a figure: within 1.5 %). */
-static void test_shares_of_the_paper(void **state)
-{
+static void test_shares_of_the_paper(void **state) {
     (void)state;
     const struct {
         uint32_t hidden, heads, micro;
@@ -83,8 +78,7 @@ static void test_shares_of_the_paper(void **state)
 }
 
 /* Megatron-LM issue 965: 2048, 1024, 1536 MiB at scores, softmax, dropout; none when fused. */
-static void test_unfused_attention_allocates_what_was_measured(void **state)
-{ /* S29 */
+static void test_unfused_attention_allocates_what_was_measured(void **state) { /* S29 */
     (void)state;
     Sample s;
     sample_init(&s, sample_gpt(1, 3072, 32, 32064, 4096), 1, false);
@@ -104,8 +98,7 @@ static void test_unfused_attention_allocates_what_was_measured(void **state)
 
 /* Llama 3 8B, fused attention and norms, no dropout, e = 2 bytes: norms' inputs and outputs 8 h;
  * q, k, v 2 (h + 2 h k/a); context 2 h; gate and up 4 f, their product 2 f; log-sum-exp 4 a. */
-static void test_llama_layer_stores_its_own_table(void **state)
-{
+static void test_llama_layer_stores_its_own_table(void **state) {
     (void)state;
     Sample s;
     sample_init(&s, sample_llama_8b(), 1, false);
@@ -118,8 +111,7 @@ static void test_llama_layer_stores_its_own_table(void **state)
                      2 * 2048 * (token - 4 * 4096 - 2 * 14336));
 }
 
-static void zero_sample(Sample *s, uint32_t stage, uint32_t dp)
-{
+static void zero_sample(Sample *s, uint32_t stage, uint32_t dp) {
     sample_init(s, sample_llama_8b(), 1, false);
     s->layout.dp = dp;
     s->layout.zero_stage = stage;
@@ -127,8 +119,7 @@ static void zero_sample(Sample *s, uint32_t stage, uint32_t dp)
     s->framework.grads_as_parameters = true;
 }
 
-static double state_gb(const Sample *s, uint64_t n)
-{
+static double state_gb(const Sample *s, uint64_t n) {
     int64_t by_kind[ORR_N_MEM_KINDS], sum = 0;
     orr_state_bytes(&s->emit, n, by_kind);
     for (int k = 0; k < ORR_N_MEM_KINDS; k++)
@@ -136,8 +127,7 @@ static double state_gb(const Sample *s, uint64_t n)
     return (double)sum / 1e9;
 }
 
-static void test_zero_stages_cost_what_the_paper_says(void **state)
-{ /* S27 */
+static void test_zero_stages_cost_what_the_paper_says(void **state) { /* S27 */
     (void)state;
     const double gb[2][4] = {{112, 38.5, 26.25, 14.0}, {112, 29.3, 15.5, 1.75}};
     const uint32_t dp[2] = {8, 64};
@@ -150,8 +140,7 @@ static void test_zero_stages_cost_what_the_paper_says(void **state)
 }
 
 /* Megatron-LM's distributed optimizer with FP32 gradients: 18 bytes become 6 + 12/d. */
-static void test_distributed_optimizer_costs_6_and_12_over_d(void **state)
-{
+static void test_distributed_optimizer_costs_6_and_12_over_d(void **state) {
     (void)state;
     Sample s;
     zero_sample(&s, 0, 8);
@@ -163,8 +152,7 @@ static void test_distributed_optimizer_costs_6_and_12_over_d(void **state)
     assert_near(state_gb(&s, 1000000000), 6 + 12.0 / 4, 1e-12);
 }
 
-static void check_balance(const Sample *s)
-{
+static void check_balance(const Sample *s) {
     for (int part = 0; part < N_PARTS; part++)
         for (int run = RUN_F_B; run <= RUN_F_I_W; run++) {
             if (part == PART_LAYER_AGAIN && s->recompute.policy != ORR_RECOMPUTE_FULL)
@@ -184,8 +172,7 @@ static void check_balance(const Sample *s)
 }
 
 /* Every switch that changes what is stored, in every combination. */
-static void test_forward_and_backward_balance(void **state)
-{
+static void test_forward_and_backward_balance(void **state) {
     (void)state;
     for (uint32_t bits = 0; bits < 1u << 14; bits++) {
         Sample s;
@@ -212,8 +199,7 @@ static void test_forward_and_backward_balance(void **state)
 }
 
 /* Full recompute peaks at one layer's activations while it runs backward. */
-static void test_recompute_peaks_at_one_layer(void **state)
-{
+static void test_recompute_peaks_at_one_layer(void **state) {
     (void)state;
     Sample s;
     sample_init(&s, sample_gpt_22b(), 8, true);
@@ -225,8 +211,7 @@ static void test_recompute_peaks_at_one_layer(void **state)
     assert_true(sums.peak_bytes <= 2 * stored);
 }
 
-static void test_boundary_bytes(void **state)
-{
+static void test_boundary_bytes(void **state) {
     (void)state;
     Sample s;
     sample_init(&s, sample_gpt_22b(), 8, false);
@@ -238,8 +223,7 @@ static void test_boundary_bytes(void **state)
     assert_int_equal(orr_emit_boundary_bytes(&s.emit), whole / 8);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layer_stores_what_the_paper_says),
         cmocka_unit_test(test_first_stages_of_the_paper),

@@ -7,15 +7,13 @@
 
 #include <string.h>
 
-static uint64_t total_of(const OrrModel *m)
-{
+static uint64_t total_of(const OrrModel *m) {
     OrrParams p;
     orr_params_count(m, &p);
     return p.total;
 }
 
-static void test_llama_counts_are_exact(void **state)
-{
+static void test_llama_counts_are_exact(void **state) {
     (void)state;
     const struct {
         uint32_t layers, hidden, heads, kv, ffn, vocab;
@@ -36,8 +34,7 @@ static void test_llama_counts_are_exact(void **state)
     }
 }
 
-static void test_qwen_counts_are_exact(void **state)
-{
+static void test_qwen_counts_are_exact(void **state) {
     (void)state;
     const struct {
         uint32_t layers, hidden, heads, kv, head_dim, ffn, vocab;
@@ -69,16 +66,14 @@ static void test_qwen_counts_are_exact(void **state)
     }
 }
 
-static OrrModel bloom(void)
-{
+static OrrModel bloom(void) {
     OrrModel m = sample_gpt(70, 14336, 112, 250880, 0);
     m.position = ORR_POS_ALIBI;
     m.has_embedding_norm = true;
     return m;
 }
 
-static void test_gpt_like_counts_are_exact(void **state)
-{
+static void test_gpt_like_counts_are_exact(void **state) {
     (void)state;
     OrrModel gpt2 = sample_gpt(12, 768, 12, 50257, 1024);
     assert_int_equal(total_of(&gpt2), 124439808);
@@ -106,8 +101,7 @@ static void test_gpt_like_counts_are_exact(void **state)
 }
 
 /* SC21 equation 2: P = 12 L h^2 (1 + 13/(12 h) + (V + s)/(12 L h)); final norm apart. */
-static void test_sc21_family_equals_its_equation(void **state)
-{
+static void test_sc21_family_equals_its_equation(void **state) {
     (void)state;
     const uint32_t rows[][3] = {{24, 2304, 24},   {36, 4096, 32},  {48, 8192, 64},
                                 {80, 12288, 96},  {96, 12288, 96}, {105, 20480, 128},
@@ -120,8 +114,7 @@ static void test_sc21_family_equals_its_equation(void **state)
     }
 }
 
-static void test_local_parameters_add_up_over_tp(void **state)
-{
+static void test_local_parameters_add_up_over_tp(void **state) {
     (void)state;
     OrrModel m = sample_gpt(96, 12288, 96, 51200, 2048);
     OrrFramework f = sample_megatron();
@@ -141,8 +134,7 @@ static void test_local_parameters_add_up_over_tp(void **state)
 
 /* Megatron-Bridge pull request 5077: 8 layers as [1, 2, 2, 3] on 4 stages. Its sizes follow from
  * its two numbers: hidden 16, vocabulary 32, products without biases, norms with. */
-static void test_heaviest_stage_is_not_the_average(void **state)
-{ /* S25 */
+static void test_heaviest_stage_is_not_the_average(void **state) { /* S25 */
     (void)state;
     OrrModel m = sample_gpt(8, 16, 4, 32, 0);
     m.position = ORR_POS_ROPE;
@@ -163,8 +155,7 @@ static void test_heaviest_stage_is_not_the_average(void **state)
 }
 
 /* llm-foundry issue 1706: "a 7B" with d_model 768, 12 layers, 12 heads. */
-static void test_claimed_7b_has_124_million_parameters(void **state)
-{ /* S12 */
+static void test_claimed_7b_has_124_million_parameters(void **state) { /* S12 */
     (void)state;
     OrrModel m = sample_gpt(12, 768, 12, 50368, 0);
     m.position = ORR_POS_ALIBI;
@@ -172,8 +163,7 @@ static void test_claimed_7b_has_124_million_parameters(void **state)
     assert_near((double)total_of(&m), 124e6, 0.01);
 }
 
-static void test_vocabulary_pads_to_multiple_times_tp(void **state)
-{
+static void test_vocabulary_pads_to_multiple_times_tp(void **state) {
     (void)state;
     OrrModel m = sample_gpt(12, 768, 12, 50257, 1024);
     OrrFramework f = sample_megatron();
@@ -185,8 +175,7 @@ static void test_vocabulary_pads_to_multiple_times_tp(void **state)
     assert_int_equal(orr_params_padded_vocab(&m, &l, &f), 50257);
 }
 
-static void test_bloom_step_prints_149_tflops(void **state)
-{ /* S01 */
+static void test_bloom_step_prints_149_tflops(void **state) { /* S01 */
     (void)state;
     OrrModel m = bloom();
     OrrBatch b = {2048, 2, 2048};
@@ -202,8 +191,7 @@ static void test_bloom_step_prints_149_tflops(void **state)
     assert_near(flops, equation, 1e-12);
 }
 
-static void test_three_ways_to_count_a_7b(void **state)
-{ /* S07 */
+static void test_three_ways_to_count_a_7b(void **state) { /* S07 */
     (void)state;
     OrrModel m = sample_llama(32, 4096, 32, 32, 11008, 32000);
     OrrBatch b = {1, 1, 4096};
@@ -218,8 +206,7 @@ static void test_three_ways_to_count_a_7b(void **state)
     }
 }
 
-static void test_torchtitan_prints_39_73_percent(void **state)
-{ /* S09 */
+static void test_torchtitan_prints_39_73_percent(void **state) { /* S09 */
     (void)state;
     OrrModel m = sample_llama(32, 4096, 32, 8, 14336, 128256);
     OrrBatch b = {1, 1, 8192};
@@ -231,8 +218,7 @@ static void test_torchtitan_prints_39_73_percent(void **state)
 }
 
 /* 72 B s L h^2 (1 + s/6h + V/12Lh), and what each way of recompute adds (arXiv 2205.05198). */
-static void test_model_and_hardware_flops_of_the_recompute_paper(void **state)
-{
+static void test_model_and_hardware_flops_of_the_recompute_paper(void **state) {
     (void)state;
     OrrModel m = sample_gpt(96, 12288, 96, 51200, 2048);
     OrrBatch b = {64, 1, 2048};
@@ -252,8 +238,7 @@ static void test_model_and_hardware_flops_of_the_recompute_paper(void **state)
     assert_near(flops, base * (13.0 / 12 * (1 + s / (6 * h)) + vocab / (12 * layers * h)), 1e-12);
 }
 
-static void test_mpt_counts_8n_with_checkpointing(void **state)
-{
+static void test_mpt_counts_8n_with_checkpointing(void **state) {
     (void)state;
     OrrModel m = sample_gpt(32, 4096, 32, 50432, 0);
     m.position = ORR_POS_ALIBI;
@@ -268,8 +253,7 @@ static void test_mpt_counts_8n_with_checkpointing(void **state)
     assert_near(hardware, model * 4 / 3, 1e-12);
 }
 
-static void test_unknown_formula_is_refused_with_the_known(void **state)
-{
+static void test_unknown_formula_is_refused_with_the_known(void **state) {
     (void)state;
     OrrModel m = sample_gpt(12, 768, 12, 50257, 1024);
     OrrBatch b = {1, 1, 1024};
@@ -280,8 +264,7 @@ static void test_unknown_formula_is_refused_with_the_known(void **state)
     assert_non_null(strstr(error->message, "torchtitan"));
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_llama_counts_are_exact),
         cmocka_unit_test(test_qwen_counts_are_exact),

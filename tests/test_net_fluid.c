@@ -31,8 +31,7 @@ typedef struct {
     uint32_t n_retimes;
 } World;
 
-static void retimed(void *data, uint32_t activity, uint32_t owner, int64_t end_ns)
-{
+static void retimed(void *data, uint32_t activity, uint32_t owner, int64_t end_ns) {
     World *w = data;
     assert_true(w->flows[owner].is_live);
     assert_int_equal(w->flows[owner].id, activity);
@@ -41,16 +40,14 @@ static void retimed(void *data, uint32_t activity, uint32_t owner, int64_t end_n
     w->n_retimes++;
 }
 
-static void open_world(World *w, const uint64_t *capacity, uint32_t n_links)
-{
+static void open_world(World *w, const uint64_t *capacity, uint32_t n_links) {
     memset(w, 0, sizeof *w);
     memcpy(w->capacity, capacity, n_links * sizeof *capacity);
     w->n_links = n_links;
     w->fluid = orr_fluid_new(capacity, n_links);
 }
 
-static void start_flow(World *w, uint32_t at, uint64_t bytes, uint64_t cap)
-{
+static void start_flow(World *w, uint32_t at, uint64_t bytes, uint64_t cap) {
     Live *x = &w->flows[at];
     x->flow.uses = x->uses;
     x->flow.weight = MAX(x->flow.weight, 1);
@@ -62,39 +59,35 @@ static void start_flow(World *w, uint32_t at, uint64_t bytes, uint64_t cap)
     x->id = orr_fluid_start(w->fluid, w->now_ns, &x->flow);
 }
 
-static void set_use(World *w, uint32_t at, uint32_t link, uint32_t coef)
-{
+static void set_use(World *w, uint32_t at, uint32_t link, uint32_t coef) {
     Live *x = &w->flows[at];
     x->uses[x->flow.n_uses++] = (OrrUse){link, coef, 1};
 }
 
-static void simple_flow(World *w, uint32_t at, uint32_t link, uint64_t bytes)
-{
+static void simple_flow(World *w, uint32_t at, uint32_t link, uint64_t bytes) {
     w->flows[at].flow.n_uses = 0;
     set_use(w, at, link, ONE);
     start_flow(w, at, bytes, NO_CAP);
 }
 
-static void settle(World *w)
-{
+static void settle(World *w) {
     orr_fluid_settle(w->fluid, w->now_ns, retimed, w);
     g_autofree char *flaw = orr_fluid_flaw(w->fluid);
     if (flaw != NULL)
         fail_msg("%s", flaw);
 }
 
-static uint32_t next_end(const World *w)
-{
+static uint32_t next_end(const World *w) {
     uint32_t best = MAX_FLOWS;
     for (uint32_t i = 0; i < MAX_FLOWS; i++)
-        if (w->flows[i].is_live && (best == MAX_FLOWS || w->flows[i].end_ns < w->flows[best].end_ns))
+        if (w->flows[i].is_live &&
+            (best == MAX_FLOWS || w->flows[i].end_ns < w->flows[best].end_ns))
             best = i;
     return best;
 }
 
 /* Ends all that is due next; returns when. */
-static int64_t run_to_next_end(World *w)
-{
+static int64_t run_to_next_end(World *w) {
     w->now_ns = w->flows[next_end(w)].end_ns;
     for (uint32_t i = 0; i < MAX_FLOWS; i++) {
         if (!w->flows[i].is_live || w->flows[i].end_ns != w->now_ns)
@@ -106,8 +99,7 @@ static int64_t run_to_next_end(World *w)
     return w->now_ns;
 }
 
-static void test_two_flows_share_link_equally_then_one_has_it_all(void **state)
-{
+static void test_two_flows_share_link_equally_then_one_has_it_all(void **state) {
     (void)state;
     World w;
     open_world(&w, (uint64_t[]){10 * GB}, 1);
@@ -121,8 +113,7 @@ static void test_two_flows_share_link_equally_then_one_has_it_all(void **state)
     orr_fluid_free(w.fluid);
 }
 
-static void test_a_flow_that_comes_later_slows_the_first(void **state)
-{
+static void test_a_flow_that_comes_later_slows_the_first(void **state) {
     (void)state;
     World w;
     open_world(&w, (uint64_t[]){10 * GB}, 1);
@@ -139,8 +130,7 @@ static void test_a_flow_that_comes_later_slows_the_first(void **state)
     orr_fluid_free(w.fluid);
 }
 
-static void test_completion_is_rounded_up_and_no_byte_is_lost(void **state)
-{
+static void test_completion_is_rounded_up_and_no_byte_is_lost(void **state) {
     (void)state;
     World w;
     open_world(&w, (uint64_t[]){3 * GB}, 1);
@@ -154,8 +144,7 @@ static void test_completion_is_rounded_up_and_no_byte_is_lost(void **state)
     orr_fluid_free(w.fluid);
 }
 
-static void test_degraded_and_dead_links_slow_and_stop(void **state)
-{
+static void test_degraded_and_dead_links_slow_and_stop(void **state) {
     (void)state;
     World w;
     open_world(&w, (uint64_t[]){10 * GB, 10 * GB}, 2);
@@ -182,8 +171,7 @@ static void test_degraded_and_dead_links_slow_and_stop(void **state)
     orr_fluid_free(w.fluid);
 }
 
-static void test_flows_with_room_are_admitted_without_a_solve(void **state)
-{
+static void test_flows_with_room_are_admitted_without_a_solve(void **state) {
     (void)state;
     World w;
     OrrFluidStats stats;
@@ -205,8 +193,7 @@ static void test_flows_with_room_are_admitted_without_a_solve(void **state)
     orr_fluid_free(w.fluid);
 }
 
-static void test_a_change_elsewhere_retimes_nobody(void **state)
-{
+static void test_a_change_elsewhere_retimes_nobody(void **state) {
     (void)state;
     World w;
     open_world(&w, (uint64_t[]){10 * GB, 10 * GB}, 2);
@@ -222,26 +209,23 @@ static void test_a_change_elsewhere_retimes_nobody(void **state)
 }
 
 /* splitmix64 */
-static uint64_t draw(uint64_t *state, uint64_t below)
-{
+static uint64_t draw(uint64_t *state, uint64_t below) {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     return (z ^ z >> 31) % below;
 }
 
-static uint64_t top_of(const World *w, const OrrFlow *x)
-{
+static uint64_t top_of(const World *w, const OrrFlow *x) {
     uint64_t top = x->cap_bytes_per_s;
     for (uint32_t u = 0; u < x->n_uses; u++)
-        top = MIN(top, (uint64_t)((OrrWide)w->capacity[x->uses[u].constraint] * ONE /
-                                  x->uses[u].coef));
+        top = MIN(top,
+                  (uint64_t)((OrrWide)w->capacity[x->uses[u].constraint] * ONE / x->uses[u].coef));
     return top;
 }
 
 /* Solves for all live flows from nothing, as fluid.h defines the rates, and compares. */
-static void expect_rates_of_a_full_solve(const World *w, uint64_t seed)
-{
+static void expect_rates_of_a_full_solve(const World *w, uint64_t seed) {
     OrrWide capacity[MAX_LINKS], potential[MAX_LINKS] = {0};
     OrrSolveActivity activities[MAX_FLOWS];
     OrrUse uses[MAX_FLOWS * MAX_USES];
@@ -251,9 +235,9 @@ static void expect_rates_of_a_full_solve(const World *w, uint64_t seed)
         capacity[l] = (OrrWide)w->capacity[l] * ONE;
     for (uint32_t i = 0; i < MAX_FLOWS; i++)
         for (uint32_t u = 0; w->flows[i].is_live && u < w->flows[i].flow.n_uses; u++)
-            potential[w->flows[i].uses[u].constraint] +=
-                (OrrWide)w->flows[i].uses[u].coef * w->flows[i].uses[u].count *
-                top_of(w, &w->flows[i].flow);
+            potential[w->flows[i].uses[u].constraint] += (OrrWide)w->flows[i].uses[u].coef *
+                                                         w->flows[i].uses[u].count *
+                                                         top_of(w, &w->flows[i].flow);
     for (uint32_t i = 0; i < MAX_FLOWS; i++) {
         const OrrFlow *x = &w->flows[i].flow;
         if (!w->flows[i].is_live)
@@ -277,8 +261,7 @@ static void expect_rates_of_a_full_solve(const World *w, uint64_t seed)
     }
 }
 
-static void random_flow(World *w, uint32_t at, uint64_t *r, bool is_wild)
-{
+static void random_flow(World *w, uint32_t at, uint64_t *r, bool is_wild) {
     Live *x = &w->flows[at];
     memset(x, 0, sizeof *x);
     uint32_t n_uses = (uint32_t)draw(r, MAX_USES + 1);
@@ -293,8 +276,7 @@ static void random_flow(World *w, uint32_t at, uint64_t *r, bool is_wild)
     start_flow(w, at, draw(r, 50) == 0 ? 0 : 1 + draw(r, 20000), cap);
 }
 
-static void random_event(World *w, uint64_t *r, bool is_wild)
-{
+static void random_event(World *w, uint64_t *r, bool is_wild) {
     uint32_t due = next_end(w);
     int64_t later = w->now_ns + (int64_t)draw(r, 400000);
     if (due < MAX_FLOWS && (w->flows[due].end_ns <= later || draw(r, 8) == 0)) {
@@ -318,8 +300,7 @@ static void random_event(World *w, uint64_t *r, bool is_wild)
     }
 }
 
-static void test_rates_are_those_of_a_full_solve_whatever_the_history(void **state)
-{
+static void test_rates_are_those_of_a_full_solve_whatever_the_history(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         World w;
@@ -338,8 +319,7 @@ static void test_rates_are_those_of_a_full_solve_whatever_the_history(void **sta
     }
 }
 
-static void test_every_byte_crosses_every_link_of_its_flow(void **state)
-{
+static void test_every_byte_crosses_every_link_of_its_flow(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         World w;
@@ -358,9 +338,9 @@ static void test_every_byte_crosses_every_link_of_its_flow(void **state)
             random_flow(&w, i, &r, true);
             settle(&w);
             for (uint32_t u = 0; u < w.flows[i].flow.n_uses; u++)
-                expected[w.flows[i].uses[u].constraint] +=
-                    (OrrWide)w.flows[i].flow.bytes * w.flows[i].uses[u].coef *
-                    w.flows[i].uses[u].count;
+                expected[w.flows[i].uses[u].constraint] += (OrrWide)w.flows[i].flow.bytes *
+                                                           w.flows[i].uses[u].coef *
+                                                           w.flows[i].uses[u].count;
         }
         while (next_end(&w) < MAX_FLOWS)
             run_to_next_end(&w);
@@ -371,8 +351,7 @@ static void test_every_byte_crosses_every_link_of_its_flow(void **state)
 }
 
 /* Four equal flows, or one whose uses count four: the same ends to the nanosecond. */
-static void test_folded_flows_end_when_unfolded_ones_do(void **state)
-{
+static void test_folded_flows_end_when_unfolded_ones_do(void **state) {
     (void)state;
     World w[2];
     for (int is_folded = 0; is_folded < 2; is_folded++) {
@@ -400,8 +379,7 @@ static void test_folded_flows_end_when_unfolded_ones_do(void **state)
     orr_fluid_free(w[1].fluid);
 }
 
-static void test_flaw_tells_of_bytes_that_were_cut_off(void **state)
-{
+static void test_flaw_tells_of_bytes_that_were_cut_off(void **state) {
     (void)state;
     World w;
     open_world(&w, (uint64_t[]){GB}, 1);
@@ -414,8 +392,7 @@ static void test_flaw_tells_of_bytes_that_were_cut_off(void **state)
     orr_fluid_free(w.fluid);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_flows_share_link_equally_then_one_has_it_all),
         cmocka_unit_test(test_a_flow_that_comes_later_slows_the_first),

@@ -18,26 +18,22 @@ typedef struct {
     uint32_t n, n_uses, n_links;
 } Problem;
 
-static void add(Problem *p, uint32_t weight, uint64_t cap)
-{
+static void add(Problem *p, uint32_t weight, uint64_t cap) {
     p->activities[p->n++] = (OrrSolveActivity){p->n_uses, 0, weight, 0, cap};
 }
 
-static void use(Problem *p, uint32_t link, uint32_t coef, uint32_t count)
-{
+static void use(Problem *p, uint32_t link, uint32_t coef, uint32_t count) {
     p->uses[p->n_uses++] = (OrrUse){link, coef, count};
     p->activities[p->n - 1].n_uses++;
 }
 
-static void solve(const Problem *p, uint64_t *rate)
-{
+static void solve(const Problem *p, uint64_t *rate) {
     OrrSolver *s = orr_solver_new();
     orr_solver_solve(s, p->activities, p->n, p->uses, p->capacity, p->n_links, rate);
     orr_solver_free(s);
 }
 
-static void test_two_flows_share_a_link_equally(void **state)
-{
+static void test_two_flows_share_a_link_equally(void **state) {
     (void)state;
     Problem p = {.capacity = {1001}, .n_links = 1};
     uint64_t rate[2];
@@ -48,8 +44,7 @@ static void test_two_flows_share_a_link_equally(void **state)
     assert_int_equal(rate[1], 500);
 }
 
-static void test_a_lone_flow_gets_exactly_its_slowest_link(void **state)
-{
+static void test_a_lone_flow_gets_exactly_its_slowest_link(void **state) {
     (void)state;
     for (uint64_t c = 1; c < UINT64_C(1) << 58; c = c * 3 + 1) {
         Problem p = {.capacity = {2 * c, c, 3 * c}, .n_links = 3};
@@ -62,8 +57,7 @@ static void test_a_lone_flow_gets_exactly_its_slowest_link(void **state)
     }
 }
 
-static void test_weights_divide_and_caps_leave_the_rest(void **state)
-{
+static void test_weights_divide_and_caps_leave_the_rest(void **state) {
     (void)state;
     Problem p = {.capacity = {1000}, .n_links = 1};
     uint64_t rate[3];
@@ -77,8 +71,7 @@ static void test_weights_divide_and_caps_leave_the_rest(void **state)
 }
 
 /* The parking lot: a long flow over three links, a short one on each; two on the last. */
-static void test_a_long_flow_gets_the_share_of_its_fullest_link(void **state)
-{
+static void test_a_long_flow_gets_the_share_of_its_fullest_link(void **state) {
     (void)state;
     Problem p = {.capacity = {900, 900, 900}, .n_links = 3};
     uint64_t rate[5];
@@ -97,8 +90,7 @@ static void test_a_long_flow_gets_the_share_of_its_fullest_link(void **state)
 
 /* A ring all-reduce over n ranks puts 2(n-1)/n of its bytes on each NIC; a send puts all. Both get
  * the same wire rate on the NIC that they share, x differs by the coefficient. */
-static void test_ring_and_send_on_one_nic_share_the_wire(void **state)
-{
+static void test_ring_and_send_on_one_nic_share_the_wire(void **state) {
     (void)state;
     uint32_t ring = 2 * 7 * ONE / 8; /* n = 8 */
     Problem p = {.capacity = {50000000000, 50000000000}, .n_links = 2};
@@ -111,8 +103,7 @@ static void test_ring_and_send_on_one_nic_share_the_wire(void **state)
 }
 
 /* Two rings on shared links, 4 and 16 ranks: each gets half of the wire, whatever its size. */
-static void test_two_rings_of_unequal_size_share_the_wire(void **state)
-{
+static void test_two_rings_of_unequal_size_share_the_wire(void **state) {
     (void)state;
     Problem p = {.capacity = {48000, 48000, 48000}, .n_links = 3};
     uint64_t rate[2];
@@ -125,8 +116,7 @@ static void test_two_rings_of_unequal_size_share_the_wire(void **state)
 
 /* An all-to-all loads a spine link with 4 and each NIC with 1; a ring loads its NICs with 1. The
  * all-to-all is held by the spine; the ring takes what is left of the NIC. */
-static void test_all_to_all_against_ring(void **state)
-{
+static void test_all_to_all_against_ring(void **state) {
     (void)state;
     Problem p = {.capacity = {1000, 2000}, .n_links = 2};
     uint64_t rate[2];
@@ -140,16 +130,14 @@ static void test_all_to_all_against_ring(void **state)
 }
 
 /* A random generator of the test's own: splitmix64. */
-static uint64_t draw(uint64_t *state, uint64_t below)
-{
+static uint64_t draw(uint64_t *state, uint64_t below) {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     return (z ^ z >> 31) % below;
 }
 
-static void random_problem(Problem *p, uint64_t seed)
-{
+static void random_problem(Problem *p, uint64_t seed) {
     uint64_t r = seed * 7919;
     memset(p, 0, sizeof *p);
     p->n_links = 1 + (uint32_t)draw(&r, MAX_L);
@@ -167,8 +155,7 @@ static void random_problem(Problem *p, uint64_t seed)
     }
 }
 
-static long double pace(const Problem *p, uint32_t i)
-{
+static long double pace(const Problem *p, uint32_t i) {
     uint32_t largest = 1;
     const OrrSolveActivity *a = &p->activities[i];
     for (uint32_t u = a->first_use; u < a->first_use + a->n_uses; u++)
@@ -177,8 +164,7 @@ static long double pace(const Problem *p, uint32_t i)
 }
 
 /* The slow solver: raise all in real numbers, by bisection find how far, stop who is stuck. */
-static bool fits(const Problem *p, const long double *x)
-{
+static bool fits(const Problem *p, const long double *x) {
     for (uint32_t l = 0; l < p->n_links; l++) {
         long double load = 0;
         for (uint32_t i = 0; i < p->n; i++) {
@@ -193,8 +179,7 @@ static bool fits(const Problem *p, const long double *x)
     return true;
 }
 
-static void slow_solve(const Problem *p, long double *x)
-{
+static void slow_solve(const Problem *p, long double *x) {
     bool is_stopped[4 * MAX_N] = {false};
     uint32_t n_left = p->n;
     memset(x, 0, p->n * sizeof *x);
@@ -203,8 +188,9 @@ static void slow_solve(const Problem *p, long double *x)
         for (int step = 0; step < 90; step++) {
             long double level = (low + high) / 2;
             for (uint32_t i = 0; i < p->n; i++)
-                trial[i] = is_stopped[i] ? x[i]
-                                         : MIN(level * pace(p, i), (long double)p->activities[i].cap);
+                trial[i] = is_stopped[i]
+                               ? x[i]
+                               : MIN(level * pace(p, i), (long double)p->activities[i].cap);
             if (fits(p, trial))
                 low = level;
             else
@@ -230,8 +216,7 @@ static void slow_solve(const Problem *p, long double *x)
 
 /* What rounding rates down by less than 1 byte/s may move: the sum of coefficients on a link over
  * the smallest of them, at the worst link, as what is left at one goes to others. */
-static long double rounding(const Problem *p)
-{
+static long double rounding(const Problem *p) {
     long double sum[MAX_L] = {0}, most = 0;
     for (uint32_t u = 0; u < p->n_uses; u++)
         sum[p->uses[u].constraint] += (long double)p->uses[u].coef * p->uses[u].count;
@@ -240,8 +225,7 @@ static long double rounding(const Problem *p)
     return 2 * most;
 }
 
-static void test_random_problems_agree_with_a_slow_solver(void **state)
-{
+static void test_random_problems_agree_with_a_slow_solver(void **state) {
     (void)state;
     static Problem p;
     OrrSolver *s = orr_solver_new();
@@ -253,14 +237,13 @@ static void test_random_problems_agree_with_a_slow_solver(void **state)
         slow_solve(&p, expected);
         for (uint32_t i = 0; i < p.n; i++)
             if (fabsl((long double)rate[i] - expected[i]) > rounding(&p) + 1e-8L * expected[i])
-                fail_msg("seed %d activity %u: %.12g, slow solver %.12g", (int)seed, i, (double)rate[i],
-                         (double)expected[i]);
+                fail_msg("seed %d activity %u: %.12g, slow solver %.12g", (int)seed, i,
+                         (double)rate[i], (double)expected[i]);
     }
     orr_solver_free(s);
 }
 
-static void test_no_constraint_is_exceeded_and_everyone_is_stopped_by_something(void **state)
-{
+static void test_no_constraint_is_exceeded_and_everyone_is_stopped_by_something(void **state) {
     (void)state;
     static Problem p;
     OrrSolver *s = orr_solver_new();
@@ -271,8 +254,8 @@ static void test_no_constraint_is_exceeded_and_everyone_is_stopped_by_something(
         random_problem(&p, seed);
         for (uint32_t l = 0; l < p.n_links; l++)
             capacity[l] = (OrrWide)p.capacity[l] * ONE;
-        orr_solver_run(s, &(OrrSolveProblem){p.activities, p.n, p.uses, capacity, p.n_links, rate,
-                                             by});
+        orr_solver_run(
+            s, &(OrrSolveProblem){p.activities, p.n, p.uses, capacity, p.n_links, rate, by});
         for (uint32_t i = 0; i < p.n; i++) {
             for (uint32_t u = 0; u < p.activities[i].n_uses; u++) {
                 const OrrUse *x = &p.uses[p.activities[i].first_use + u];
@@ -292,8 +275,7 @@ static void test_no_constraint_is_exceeded_and_everyone_is_stopped_by_something(
     orr_solver_free(s);
 }
 
-static void test_order_of_activities_and_links_is_no_matter(void **state)
-{
+static void test_order_of_activities_and_links_is_no_matter(void **state) {
     (void)state;
     static Problem p, q;
     for (uint64_t seed = 1; seed <= N_RANDOM / 4; seed++) {
@@ -317,8 +299,7 @@ static void test_order_of_activities_and_links_is_no_matter(void **state)
     }
 }
 
-static void test_k_equal_activities_are_one_of_count_k(void **state)
-{
+static void test_k_equal_activities_are_one_of_count_k(void **state) {
     (void)state;
     static Problem p, q;
     for (uint64_t seed = 1; seed <= N_RANDOM / 4; seed++) {
@@ -348,8 +329,7 @@ static void test_k_equal_activities_are_one_of_count_k(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_flows_share_a_link_equally),
         cmocka_unit_test(test_a_lone_flow_gets_exactly_its_slowest_link),

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-static OrrKernel gemm(int64_t m, const char *label)
-{
+static OrrKernel gemm(int64_t m, const char *label) {
     OrrKernel k;
     memset(&k, 0xa5, sizeof k); /* padding and label tails are garbage, as on a caller's stack */
     k.kind = ORR_K_GEMM, k.pass = ORR_PASS_FORWARD, k.dtype = ORR_BF16, k.is_causal = 0;
@@ -22,20 +21,24 @@ static OrrKernel gemm(int64_t m, const char *label)
     return k;
 }
 
-static OrrP2pPart part(bool is_send, uint32_t peer)
-{
-    return (OrrP2pPart){.is_send = is_send, .group = ORR_GROUP_PP, .purpose = ORR_COMM_PP,
-                        .peer = peer, .bytes = 1024};
+static OrrP2pPart part(bool is_send, uint32_t peer) {
+    return (OrrP2pPart){.is_send = is_send,
+                        .group = ORR_GROUP_PP,
+                        .purpose = ORR_COMM_PP,
+                        .peer = peer,
+                        .bytes = 1024};
 }
 
-static OrrColl all_reduce(int64_t bytes)
-{
-    return (OrrColl){.kind = ORR_ALL_REDUCE, .group = ORR_GROUP_TP, .purpose = ORR_COMM_TP,
-                     .dtype = ORR_BF16, .bytes = bytes, .label = "tp"};
+static OrrColl all_reduce(int64_t bytes) {
+    return (OrrColl){.kind = ORR_ALL_REDUCE,
+                     .group = ORR_GROUP_TP,
+                     .purpose = ORR_COMM_TP,
+                     .dtype = ORR_BF16,
+                     .bytes = bytes,
+                     .label = "tp"};
 }
 
-static uint32_t forward_segment(OrrBuilder *b, int64_t m)
-{
+static uint32_t forward_segment(OrrBuilder *b, int64_t m) {
     OrrKernel k = gemm(m, "qkv");
     OrrColl c = all_reduce(4096);
     orr_builder_segment_begin(b, "forward");
@@ -48,16 +51,14 @@ static uint32_t forward_segment(OrrBuilder *b, int64_t m)
     return orr_builder_segment_end(b);
 }
 
-static uint32_t end_segment(OrrBuilder *b)
-{
+static uint32_t end_segment(OrrBuilder *b) {
     orr_builder_segment_begin(b, "step end");
     orr_builder_host(b, 1000);
     orr_builder_step_end(b);
     return orr_builder_segment_end(b);
 }
 
-static OrrProgram *two_roles(void)
-{
+static OrrProgram *two_roles(void) {
     OrrBuilder *b = orr_builder_new();
     for (uint32_t stage = 0; stage < 2; stage++) {
         uint32_t f = forward_segment(b, 8), last = end_segment(b);
@@ -80,8 +81,7 @@ static OrrProgram *two_roles(void)
     return orr_builder_finish(b);
 }
 
-static void test_equal_descriptors_are_stored_once_in_order_of_first_use(void **state)
-{
+static void test_equal_descriptors_are_stored_once_in_order_of_first_use(void **state) {
     (void)state;
     OrrBuilder *b = orr_builder_new();
     orr_builder_segment_begin(b, "s");
@@ -101,8 +101,7 @@ static void test_equal_descriptors_are_stored_once_in_order_of_first_use(void **
     }
 }
 
-static void test_identical_segments_are_shared_and_leave_nothing_behind(void **state)
-{
+static void test_identical_segments_are_shared_and_leave_nothing_behind(void **state) {
     (void)state;
     g_autoptr(OrrBuilder) b = orr_builder_new();
     uint32_t a = forward_segment(b, 8), c = forward_segment(b, 16), again = forward_segment(b, 8);
@@ -124,8 +123,7 @@ static void test_identical_segments_are_shared_and_leave_nothing_behind(void **s
     orr_program_free(p);
 }
 
-static void test_segments_that_differ_in_memory_alone_are_not_shared(void **state)
-{
+static void test_segments_that_differ_in_memory_alone_are_not_shared(void **state) {
     (void)state;
     g_autoptr(OrrBuilder) b = orr_builder_new();
     uint32_t ids[3];
@@ -140,8 +138,7 @@ static void test_segments_that_differ_in_memory_alone_are_not_shared(void **stat
     assert_int_not_equal(ids[0], ids[1]);
 }
 
-static void test_waits_are_sorted_and_implied_ones_dropped(void **state)
-{
+static void test_waits_are_sorted_and_implied_ones_dropped(void **state) {
     (void)state;
     OrrBuilder *b = orr_builder_new();
     OrrKernel k = gemm(4, "k");
@@ -169,8 +166,7 @@ static void test_waits_are_sorted_and_implied_ones_dropped(void **state)
     assert_int_equal(p->ops[4].wait[1], k2);
 }
 
-static void test_call_waits_are_grouped_by_call_and_resolved(void **state)
-{
+static void test_call_waits_are_grouped_by_call_and_resolved(void **state) {
     (void)state;
     g_autoptr(OrrProgram) p = two_roles();
     assert_null(orr_program_flaw(p));
@@ -183,16 +179,14 @@ static void test_call_waits_are_grouped_by_call_and_resolved(void **state)
     assert_int_equal(p->call_waits[calls[1].first_wait].src_op, 2); /* last of three */
 }
 
-static void dump_to(const OrrProgram *p, char **text, size_t *size)
-{
+static void dump_to(const OrrProgram *p, char **text, size_t *size) {
     FILE *out = open_memstream(text, size);
     assert_non_null(out);
     orr_program_dump(p, out);
     fclose(out);
 }
 
-static void test_dump_of_the_same_program_is_the_same_bytes(void **state)
-{
+static void test_dump_of_the_same_program_is_the_same_bytes(void **state) {
     (void)state;
     g_autoptr(OrrProgram) p = two_roles();
     g_autoptr(OrrProgram) q = two_roles();
@@ -211,16 +205,14 @@ static void test_dump_of_the_same_program_is_the_same_bytes(void **state)
     free(b);
 }
 
-static void expect_flaw(const OrrProgram *p, const char *part_of_text)
-{
+static void expect_flaw(const OrrProgram *p, const char *part_of_text) {
     g_autofree char *flaw = orr_program_flaw(p);
     assert_non_null(flaw);
     if (strstr(flaw, part_of_text) == NULL)
         fail_msg("\"%s\" lacks \"%s\"", flaw, part_of_text);
 }
 
-static void test_flaws_are_found_and_named(void **state)
-{
+static void test_flaws_are_found_and_named(void **state) {
     (void)state;
     OrrProgram *p = two_roles();
     p->ops[1].wait[0] = 1;
@@ -248,8 +240,7 @@ static void test_flaws_are_found_and_named(void **state)
     orr_program_free(p);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal_descriptors_are_stored_once_in_order_of_first_use),
         cmocka_unit_test(test_identical_segments_are_shared_and_leave_nothing_behind),

@@ -1,5 +1,5 @@
-/* The check at zero times: what NCCL would run is passed, what would hang is refused with its cycle;
- * and memory peaks in host order. */
+/* The check at zero times: what NCCL would run is passed, what would hang is refused with its
+ * cycle; and memory peaks in host order. */
 #include "sim/program/builder.h"
 #include "sim/program/check.h"
 #include "sim/schedule/schedules.h"
@@ -12,32 +12,34 @@
 
 enum { COMM_FORWARD, COMM_BACKWARD };
 
-static OrrP2pPart part(bool is_send, uint32_t peer, uint8_t comm)
-{
-    return (OrrP2pPart){.is_send = is_send, .group = ORR_GROUP_PP, .comm = comm,
-                        .purpose = ORR_COMM_PP, .peer = peer, .bytes = 1024};
+static OrrP2pPart part(bool is_send, uint32_t peer, uint8_t comm) {
+    return (OrrP2pPart){.is_send = is_send,
+                        .group = ORR_GROUP_PP,
+                        .comm = comm,
+                        .purpose = ORR_COMM_PP,
+                        .peer = peer,
+                        .bytes = 1024};
 }
 
-static uint32_t add_part(OrrBuilder *b, OrrStream stream, OrrP2pPart x, bool is_eager)
-{
+static uint32_t add_part(OrrBuilder *b, OrrStream stream, OrrP2pPart x, bool is_eager) {
     return orr_builder_p2p(b, stream, x.is_send ? "send" : "receive", is_eager, &x, 1);
 }
 
-static uint32_t add_kernel(OrrBuilder *b)
-{
+static uint32_t add_kernel(OrrBuilder *b) {
     OrrKernel k = {.kind = ORR_K_GEMM, .launches = 1, .label = "work"};
     return orr_builder_kernel(b, ORR_STREAM_COMPUTE, &k);
 }
 
-static uint32_t add_coll(OrrBuilder *b, OrrStream stream, OrrGroup group, int64_t bytes)
-{
-    OrrColl c = {.kind = ORR_ALL_REDUCE, .group = (uint8_t)group, .purpose = ORR_COMM_STEP_END,
-                 .bytes = bytes, .label = "norm"};
+static uint32_t add_coll(OrrBuilder *b, OrrStream stream, OrrGroup group, int64_t bytes) {
+    OrrColl c = {.kind = ORR_ALL_REDUCE,
+                 .group = (uint8_t)group,
+                 .purpose = ORR_COMM_STEP_END,
+                 .bytes = bytes,
+                 .label = "norm"};
     return orr_builder_coll(b, stream, &c);
 }
 
-static void call_end(OrrBuilder *b)
-{
+static void call_end(OrrBuilder *b) {
     orr_builder_segment_begin(b, "end");
     orr_builder_host(b, 0);
     orr_builder_step_end(b);
@@ -45,16 +47,14 @@ static void call_end(OrrBuilder *b)
     orr_builder_call(b, segment, ORR_N_PASSES, 0, 0);
 }
 
-static void expect_sound(OrrProgram *p)
-{
+static void expect_sound(OrrProgram *p) {
     GError *error = NULL;
     if (!orr_program_check(p, &error))
         fail_msg("%s", error->message);
     orr_program_free(p);
 }
 
-static void expect_hang(OrrProgram *p, const char *const *texts)
-{
+static void expect_hang(OrrProgram *p, const char *const *texts) {
     GError *error = NULL;
     assert_false(orr_program_check(p, &error));
     assert_int_equal(error->code, ORR_ERROR_INPUT);
@@ -67,8 +67,7 @@ static void expect_hang(OrrProgram *p, const char *const *texts)
 #define EXPECT_HANG(program, ...) expect_hang(program, (const char *const[]){__VA_ARGS__, NULL})
 
 /* Receive, compute, send: each pass of an order as one call, transfers on streams of their own. */
-static void call_pass(OrrBuilder *b, const OrrOrder *o, uint32_t s, const OrrSlot *slot)
-{
+static void call_pass(OrrBuilder *b, const OrrOrder *o, uint32_t s, const OrrSlot *slot) {
     uint32_t n_stages = o->shape.n_stages, n_virtual = n_stages * o->shape.n_chunks;
     uint32_t v = o->virtual_stage[s * o->shape.n_chunks + slot->chunk];
     bool is_forward = slot->pass == ORR_F, is_weight = slot->pass == ORR_W;
@@ -96,8 +95,7 @@ static void call_pass(OrrBuilder *b, const OrrOrder *o, uint32_t s, const OrrSlo
     orr_builder_call(b, segment, slot->pass, slot->chunk, slot->micro_batch);
 }
 
-static OrrProgram *program_of(const OrrOrder *o)
-{
+static OrrProgram *program_of(const OrrOrder *o) {
     OrrBuilder *b = orr_builder_new();
     for (uint32_t s = 0; s < o->shape.n_stages; s++) {
         orr_builder_role_begin(b, "stage", s);
@@ -110,8 +108,7 @@ static OrrProgram *program_of(const OrrOrder *o)
     return orr_builder_finish(b);
 }
 
-static void test_every_schedule_runs_to_its_end_and_holds_its_closed_form(void **state)
-{
+static void test_every_schedule_runs_to_its_end_and_holds_its_closed_form(void **state) {
     (void)state;
     for (const OrrSchedule *const *s = orr_schedules; *s != NULL; s++) {
         for (uint32_t p = 1; p <= 5; p++) {
@@ -137,8 +134,7 @@ static void test_every_schedule_runs_to_its_end_and_holds_its_closed_form(void *
 }
 
 /* Two stages that both send before they receive, on one stream. */
-static OrrProgram *crossed_sends(bool is_eager, bool is_batched, bool on_two_streams)
-{
+static OrrProgram *crossed_sends(bool is_eager, bool is_batched, bool on_two_streams) {
     OrrBuilder *b = orr_builder_new();
     for (uint32_t s = 0; s < 2; s++) {
         OrrP2pPart both[] = {part(true, 1 - s, 0), part(false, 1 - s, 0)};
@@ -158,24 +154,21 @@ static OrrProgram *crossed_sends(bool is_eager, bool is_batched, bool on_two_str
     return orr_builder_finish(b);
 }
 
-static void test_unbatched_sends_that_cross_on_one_stream_hang(void **state)
-{
+static void test_unbatched_sends_that_cross_on_one_stream_hang(void **state) {
     (void)state;
     EXPECT_HANG(crossed_sends(false, false, false),
                 "stage 0 waits in call 0 (F chunk 0 micro-batch 3) for a receive of stage 1",
                 "stage 1 waits in call 0 (B chunk 0 micro-batch 3) for a receive of stage 0");
 }
 
-static void test_batched_eager_or_two_stream_sends_that_cross_run(void **state)
-{
+static void test_batched_eager_or_two_stream_sends_that_cross_run(void **state) {
     (void)state;
     expect_sound(crossed_sends(false, true, false));
     expect_sound(crossed_sends(true, false, false));
     expect_sound(crossed_sends(false, false, true));
 }
 
-static void test_a_host_that_waits_before_it_issues_hangs(void **state)
-{
+static void test_a_host_that_waits_before_it_issues_hangs(void **state) {
     (void)state;
     OrrBuilder *b = orr_builder_new();
     for (uint32_t s = 0; s < 2; s++) {
@@ -195,8 +188,7 @@ static void test_a_host_that_waits_before_it_issues_hangs(void **state)
 }
 
 /* Stage 0 sends; stage 1 receives only if asked to; bytes may differ. */
-static OrrProgram *one_send(bool is_eager, bool has_receive, int64_t receive_bytes)
-{
+static OrrProgram *one_send(bool is_eager, bool has_receive, int64_t receive_bytes) {
     OrrBuilder *b = orr_builder_new();
     for (uint32_t s = 0; s < 2; s++) {
         orr_builder_role_begin(b, "stage", s);
@@ -215,8 +207,7 @@ static OrrProgram *one_send(bool is_eager, bool has_receive, int64_t receive_byt
     return orr_builder_finish(b);
 }
 
-static void test_a_send_that_nobody_receives_is_named(void **state)
-{
+static void test_a_send_that_nobody_receives_is_named(void **state) {
     (void)state;
     EXPECT_HANG(one_send(false, false, 0), "stage 0 waits in call 0", "a receive of stage 1",
                 "never comes");
@@ -226,8 +217,7 @@ static void test_a_send_that_nobody_receives_is_named(void **state)
 }
 
 /* Each stage calls the world and then the model group, in the order given. */
-static OrrProgram *two_groups(bool is_crossed, bool on_two_streams, int64_t last_bytes)
-{
+static OrrProgram *two_groups(bool is_crossed, bool on_two_streams, int64_t last_bytes) {
     OrrBuilder *b = orr_builder_new();
     for (uint32_t s = 0; s < 3; s++) {
         bool is_swapped = is_crossed && s == 1;
@@ -246,8 +236,7 @@ static OrrProgram *two_groups(bool is_crossed, bool on_two_streams, int64_t last
     return orr_builder_finish(b);
 }
 
-static void test_collectives_that_span_roles_meet_in_order(void **state)
-{
+static void test_collectives_that_span_roles_meet_in_order(void **state) {
     (void)state;
     expect_sound(two_groups(false, false, 64));
     expect_sound(two_groups(true, true, 64));
@@ -257,8 +246,7 @@ static void test_collectives_that_span_roles_meet_in_order(void **state)
                 "communicator 0 of group embedding");
 }
 
-static void test_waits_reach_one_step_back(void **state)
-{
+static void test_waits_reach_one_step_back(void **state) {
     (void)state;
     OrrBuilder *b = orr_builder_new();
     orr_builder_role_begin(b, "only", 0);
@@ -275,8 +263,7 @@ static void test_waits_reach_one_step_back(void **state)
     expect_sound(orr_builder_finish(b));
 }
 
-static void test_memory_peaks_in_host_order_before_and_after(void **state)
-{
+static void test_memory_peaks_in_host_order_before_and_after(void **state) {
     (void)state;
     OrrBuilder *b = orr_builder_new();
     orr_builder_role_begin(b, "only", 0);
@@ -300,8 +287,7 @@ static void test_memory_peaks_in_host_order_before_and_after(void **state)
     assert_int_equal(by_kind[0][ORR_MEM_WEIGHTS], 10);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_schedule_runs_to_its_end_and_holds_its_closed_form),
         cmocka_unit_test(test_unbatched_sends_that_cross_on_one_stream_hang),

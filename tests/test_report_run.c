@@ -1,4 +1,5 @@
-/* Reports of whole runs: JSON by its schema and adding up seed by seed, text, CSV, events, trace. */
+/* Reports of whole runs: JSON by its schema and adding up seed by seed, text, CSV, events, trace.
+ */
 #include "tests/near.h"
 #include "tests/schema_check.h"
 
@@ -7,8 +8,7 @@
 
 #include <string.h>
 
-static OrrRun *run_of(OrrRunRequest *q, const char *name, uint32_t seeds)
-{
+static OrrRun *run_of(OrrRunRequest *q, const char *name, uint32_t seeds) {
     *q = (OrrRunRequest){.run = name, .n_seeds = seeds, .seed = 5};
     g_autoptr(GError) error = NULL;
     OrrRun *run = orr_run_prepare(q, &error);
@@ -17,16 +17,14 @@ static OrrRun *run_of(OrrRunRequest *q, const char *name, uint32_t seeds)
     return run;
 }
 
-static char *text_of(const OrrRun *run, const char *format)
-{
+static char *text_of(const OrrRun *run, const char *format) {
     GString *text = g_string_new(NULL);
     g_autoptr(OrrOut) out = orr_out_to_string(text);
     orr_run_format_find(format)->write(orr_run_record(run), out);
     return g_string_free(text, FALSE);
 }
 
-static int64_t sum_lost(JsonObject *o)
-{
+static int64_t sum_lost(JsonObject *o) {
     JsonArray *lost = json_object_get_array_member(o, "lost");
     int64_t sum = json_object_get_int_member(o, "useful_ns");
     for (guint i = 0; i < json_array_get_length(lost); i++)
@@ -34,8 +32,7 @@ static int64_t sum_lost(JsonObject *o)
     return sum - json_object_get_int_member(o, "wall_ns");
 }
 
-static void test_json_is_as_the_schema_says_and_adds_up(void **state)
-{
+static void test_json_is_as_the_schema_says_and_adds_up(void **state) {
     (void)state;
     static const char *const names[] = {"llama3-405b-54d", "bloom-176b-saves",
                                         "save-64-two-failures"};
@@ -59,14 +56,13 @@ static void test_json_is_as_the_schema_says_and_adds_up(void **state)
     }
 }
 
-static void test_text_and_csv_say_what_was_lost(void **state)
-{
+static void test_text_and_csv_say_what_was_lost(void **state) {
     (void)state;
     OrrRunRequest q;
     g_autoptr(OrrRun) run = run_of(&q, "bloom-176b-saves", 3);
     g_autofree char *text = text_of(run, "text"), *csv = text_of(run, "csv");
     static const char *const said[] = {"384 GPUs on 48 nodes", "goodput", "gpu_failure",
-                                       "total = wall time", "Young", "/1000 n-days"};
+                                       "total = wall time",    "Young",   "/1000 n-days"};
     for (guint i = 0; i < G_N_ELEMENTS(said); i++)
         if (!strstr(text, said[i]))
             fail_msg("'%s' is not in: %s", said[i], text);
@@ -74,18 +70,16 @@ static void test_text_and_csv_say_what_was_lost(void **state)
     assert_non_null(strstr(csv, "\nseed,7,wall_ns,10195200000000000,ns\n"));
 }
 
-static const char *cause_name(const void *run, uint32_t cause)
-{
+static const char *cause_name(const void *run, uint32_t cause) {
     return orr_run_cause_name(run, cause);
 }
 
-static char *events_of(const OrrRun *run, bool is_trace)
-{
+static char *events_of(const OrrRun *run, bool is_trace) {
     GString *text = g_string_new(NULL);
     g_autoptr(OrrOut) out = orr_out_to_string(text);
     OrrRunNames names = {"a run", cause_name, run};
-    OrrRunEventWriter *w = is_trace ? orr_run_events_trace(out, &names)
-                                    : orr_run_events_csv(out, &names);
+    OrrRunEventWriter *w =
+        is_trace ? orr_run_events_trace(out, &names) : orr_run_events_csv(out, &names);
     OrrRunProbe probe = {orr_run_events_write, w};
     OrrRunSeed seed;
     orr_run_seed_init(&seed, 5, orr_run_n_causes(orr_run_spec(run)));
@@ -95,8 +89,7 @@ static char *events_of(const OrrRun *run, bool is_trace)
     return g_string_free(text, FALSE);
 }
 
-static void test_events_and_trace_tell_the_seed(void **state)
-{
+static void test_events_and_trace_tell_the_seed(void **state) {
     (void)state;
     OrrRunRequest q;
     g_autoptr(OrrRun) run = run_of(&q, "save-64-two-failures", 1);
@@ -121,8 +114,7 @@ static void test_events_and_trace_tell_the_seed(void **state)
     assert_near(end, 86400e6, 1e-9);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json_is_as_the_schema_says_and_adds_up),
         cmocka_unit_test(test_text_and_csv_say_what_was_lost),

@@ -8,8 +8,7 @@
 
 enum { MAX_P = 8, MAX_M = 16, MAX_V = 4, F_NS = 100 };
 
-static OrrOrder *order_of(const char *name, uint32_t p, uint32_t v, uint32_t m)
-{
+static OrrOrder *order_of(const char *name, uint32_t p, uint32_t v, uint32_t m) {
     OrrPipeShape shape = {p, v, m};
     GError *error = NULL;
     const OrrSchedule *schedule = orr_schedule_find(name, &error);
@@ -21,8 +20,7 @@ static OrrOrder *order_of(const char *name, uint32_t p, uint32_t v, uint32_t m)
 }
 
 /* Equal stages, B = 2F, I = W = F, no communication. */
-static int64_t step_ns(const OrrOrder *order, int64_t p2p_ns)
-{
+static int64_t step_ns(const OrrOrder *order, int64_t p2p_ns) {
     uint32_t n = order->shape.n_stages * order->shape.n_chunks;
     int64_t one[MAX_P * MAX_V], two[MAX_P * MAX_V];
     for (uint32_t v = 0; v < n; v++)
@@ -31,14 +29,12 @@ static int64_t step_ns(const OrrOrder *order, int64_t p2p_ns)
     return longest_path_ns(order, &times);
 }
 
-static int64_t work_ns(const OrrPipeShape *shape)
-{
+static int64_t work_ns(const OrrPipeShape *shape) {
     return (int64_t)3 * F_NS * shape->n_chunks * shape->n_micro_batches;
 }
 
 /* Most chunk activations held: from F until B, or until W where the backward is split. */
-static uint32_t replayed_in_flight(const OrrOrder *o, uint32_t stage)
-{
+static uint32_t replayed_in_flight(const OrrOrder *o, uint32_t stage) {
     uint32_t held = 0, most = 0;
     for (uint32_t i = o->first[stage]; i < o->first[stage + 1]; i++) {
         if (o->slots[i].pass == ORR_F)
@@ -51,8 +47,7 @@ static uint32_t replayed_in_flight(const OrrOrder *o, uint32_t stage)
     return most;
 }
 
-static void check_order(const OrrSchedule *schedule, const OrrPipeShape *shape)
-{
+static void check_order(const OrrSchedule *schedule, const OrrPipeShape *shape) {
     g_autoptr(GError) error = NULL;
     g_autoptr(OrrOrder) order = schedule->order(shape, &error);
     if (order == NULL) {
@@ -80,8 +75,7 @@ static void check_order(const OrrSchedule *schedule, const OrrPipeShape *shape)
     }
 }
 
-static void test_all_orders_are_sound_and_meet_their_closed_forms(void **state)
-{
+static void test_all_orders_are_sound_and_meet_their_closed_forms(void **state) {
     (void)state;
     for (const OrrSchedule *const *s = orr_schedules; *s != NULL; s++)
         for (uint32_t p = 1; p <= MAX_P; p++)
@@ -90,8 +84,7 @@ static void test_all_orders_are_sound_and_meet_their_closed_forms(void **state)
                     check_order(*s, &(OrrPipeShape){p, v, m});
 }
 
-static void test_closed_forms_cover_what_they_must(void **state)
-{
+static void test_closed_forms_cover_what_they_must(void **state) {
     (void)state;
     static const char *const flat[] = {"naive", "gpipe", "1f1b"};
     for (size_t i = 0; i < G_N_ELEMENTS(flat); i++) {
@@ -125,8 +118,7 @@ static void test_closed_forms_cover_what_they_must(void **state)
 }
 
 /* Scenario S03: share of the step, equal stages, B = 2F. */
-static void test_bubbles_of_eight_stages_are_those_of_scenario_s03(void **state)
-{
+static void test_bubbles_of_eight_stages_are_those_of_scenario_s03(void **state) {
     (void)state;
     static const struct {
         const char *name;
@@ -145,10 +137,10 @@ static void test_bubbles_of_eight_stages_are_those_of_scenario_s03(void **state)
     }
 }
 
-static void test_interleaved_order_of_two_stages_is_megatrons(void **state)
-{
+static void test_interleaved_order_of_two_stages_is_megatrons(void **state) {
     (void)state;
-    /* P = 2, V = 2, M = 4 by hand from the schedule table: warm-up 2 + 2 on stage 0, 2 on stage 1. */
+    /* P = 2, V = 2, M = 4 by hand from the schedule table: warm-up 2 + 2 on stage 0, 2 on stage 1.
+     */
     static const char *const expected[] = {
         "F0.0 F0.1 F1.0 F1.1 F0.2 B1.0 F0.3 B1.1 F1.2 B0.0 F1.3 B0.1 B1.2 B1.3 B0.2 B0.3",
         "F0.0 F0.1 F1.0 B1.0 F1.1 B1.1 F0.2 B0.0 F0.3 B0.1 F1.2 B1.2 F1.3 B1.3 B0.2 B0.3"};
@@ -163,8 +155,7 @@ static void test_interleaved_order_of_two_stages_is_megatrons(void **state)
     }
 }
 
-static void test_padded_is_megatrons_order_where_p_divides_m(void **state)
-{
+static void test_padded_is_megatrons_order_where_p_divides_m(void **state) {
     (void)state;
     g_autoptr(OrrOrder) a = order_of("interleaved", 4, 3, 8);
     g_autoptr(OrrOrder) b = order_of("interleaved_padded", 4, 3, 8);
@@ -173,8 +164,7 @@ static void test_padded_is_megatrons_order_where_p_divides_m(void **state)
         assert_memory_equal(&a->slots[i], &b->slots[i], sizeof a->slots[i]);
 }
 
-static void expect_refusal(const char *name, OrrPipeShape shape, const char *text)
-{
+static void expect_refusal(const char *name, OrrPipeShape shape, const char *text) {
     GError *error = NULL;
     const OrrSchedule *schedule = orr_schedule_find(name, &error);
     assert_non_null(schedule);
@@ -185,8 +175,7 @@ static void expect_refusal(const char *name, OrrPipeShape shape, const char *tex
     g_error_free(error);
 }
 
-static void test_illegal_shapes_are_refused_with_their_rule(void **state)
-{
+static void test_illegal_shapes_are_refused_with_their_rule(void **state) {
     (void)state;
     expect_refusal("interleaved", (OrrPipeShape){4, 2, 6}, "6 is not a multiple of 4");
     expect_refusal("interleaved", (OrrPipeShape){4, 2, 6}, "take 8 micro-batches");
@@ -199,8 +188,7 @@ static void test_illegal_shapes_are_refused_with_their_rule(void **state)
     expect_refusal("interleaved_padded", (OrrPipeShape){4, 1, 8}, "vpp of 2 or more");
 }
 
-static void test_names_and_aliases_find_their_schedule(void **state)
-{
+static void test_names_and_aliases_find_their_schedule(void **state) {
     (void)state;
     for (const OrrSchedule *const *s = orr_schedules; *s != NULL; s++) {
         assert_ptr_equal(orr_schedule_find((*s)->name, NULL), *s);
@@ -214,8 +202,7 @@ static void test_names_and_aliases_find_their_schedule(void **state)
     assert_non_null(strstr(error->message, "interleaved_padded"));
 }
 
-static void test_flaw_spells_out_the_cycle(void **state)
-{
+static void test_flaw_spells_out_the_cycle(void **state) {
     (void)state;
     g_autoptr(OrrOrder) order = order_of("1f1b", 2, 1, 2);
     /* stage 0: F0 F1 B0 B1; run B0 before F1's turn is fine, F1 of stage 1 before F0 is too; but
@@ -229,8 +216,7 @@ static void test_flaw_spells_out_the_cycle(void **state)
     assert_int_equal(step_ns(order, 0), -1);
 }
 
-static void test_flaw_finds_a_cycle_across_stages(void **state)
-{
+static void test_flaw_finds_a_cycle_across_stages(void **state) {
     (void)state;
     /* stage 1 wants micro-batch 1 first, stage 0 wants the backward of 0 before it sends 1. */
     g_autoptr(OrrOrder) order = order_of("naive", 2, 1, 2);
@@ -242,8 +228,7 @@ static void test_flaw_finds_a_cycle_across_stages(void **state)
     assert_non_null(strstr(flaw, "stage 1 waits before 1F1 for 0F1 of stage 0"));
 }
 
-static void test_flaw_finds_passes_that_are_missing_or_twice(void **state)
-{
+static void test_flaw_finds_passes_that_are_missing_or_twice(void **state) {
     (void)state;
     g_autoptr(OrrOrder) order = order_of("gpipe", 2, 1, 2);
     order->slots[1].micro_batch = 0;
@@ -255,15 +240,13 @@ static void test_flaw_finds_passes_that_are_missing_or_twice(void **state)
     assert_non_null(strstr(missing, "0W0 is missing"));
 }
 
-static void test_transfers_lengthen_the_drain_once_a_hop(void **state)
-{
+static void test_transfers_lengthen_the_drain_once_a_hop(void **state) {
     (void)state;
     g_autoptr(OrrOrder) order = order_of("gpipe", 4, 1, 8);
     assert_int_equal(step_ns(order, 10), 3 * F_NS * (8 + 3) + 2 * 3 * 10);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_orders_are_sound_and_meet_their_closed_forms),
         cmocka_unit_test(test_closed_forms_cover_what_they_must),

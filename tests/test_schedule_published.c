@@ -9,12 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *shared_path(const char *name)
-{
+static char *shared_path(const char *name) {
     const char *shared = g_getenv("ORRERY_SHARED"), *source = g_getenv("top_srcdir");
-    char *path = shared != NULL ? g_build_filename(shared, name, NULL)
-                                : g_build_filename(source != NULL ? source : ".", "..", "shared",
-                                                   name, NULL);
+    char *path = shared != NULL
+                     ? g_build_filename(shared, name, NULL)
+                     : g_build_filename(source != NULL ? source : ".", "..", "shared", name, NULL);
     if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
         g_free(path);
         return NULL;
@@ -23,18 +22,17 @@ static char *shared_path(const char *name)
 }
 
 enum { P, M, SCHEDULE, RATE, T_F, T_B, T_W, T_COMM, N_COLUMNS };
-static const char *const columns[] = {"p",      "m",      "schedule", "bubble_rate", "T_F_ms",
+static const char *const columns[] = {"p",      "m",      "schedule",  "bubble_rate", "T_F_ms",
                                       "T_B_ms", "T_W_ms", "T_comm_ms", NULL};
 
-/* Chunks a stage in the paper's 1F1B-I: a layer a chunk, where the first and the last stage hold one
- * layer less (section 4.1): (layers + 2) / P for its models of 22, 30, 46 and 62 layers. */
-static uint32_t chunks_of(const char *model)
-{
+/* Chunks a stage in the paper's 1F1B-I: a layer a chunk, where the first and the last stage hold
+ * one layer less (section 4.1): (layers + 2) / P for its models of 22, 30, 46 and 62 layers. */
+static uint32_t chunks_of(const char *model) {
     static const struct {
         const char *model;
         uint32_t n_chunks;
-    } table[] = {{"gpt-1.5B", 24 / 8}, {"gpt-6.2B", 32 / 8}, {"gpt-14.6B", 48 / 16},
-                 {"gpt-28.3B", 64 / 32}};
+    } table[] = {
+        {"gpt-1.5B", 24 / 8}, {"gpt-6.2B", 32 / 8}, {"gpt-14.6B", 48 / 16}, {"gpt-28.3B", 64 / 32}};
     for (size_t i = 0; i < G_N_ELEMENTS(table); i++)
         if (strcmp(table[i].model, model) == 0)
             return table[i].n_chunks;
@@ -43,8 +41,7 @@ static uint32_t chunks_of(const char *model)
 
 /* Step in the longest-path evaluator, of passes and transfers alone; @ms: F, B (input half), W,
  * transfer. */
-static double step_ms(const char *name, uint32_t p, uint32_t v, uint32_t m, const double *ms)
-{
+static double step_ms(const char *name, uint32_t p, uint32_t v, uint32_t m, const double *ms) {
     OrrPipeShape shape = {p, v, m};
     g_autoptr(GError) error = NULL;
     g_autoptr(OrrOrder) order = orr_schedule_find(name, NULL)->order(&shape, &error);
@@ -63,16 +60,14 @@ static double step_ms(const char *name, uint32_t p, uint32_t v, uint32_t m, cons
     return step;
 }
 
-static const char *our_name(const char *schedule)
-{
+static const char *our_name(const char *schedule) {
     return strcmp(schedule, "1F1B") == 0     ? "1f1b"
            : strcmp(schedule, "1F1B-I") == 0 ? "interleaved"
            : strcmp(schedule, "ZB-H1") == 0  ? "zb_h1"
                                              : NULL;
 }
 
-static void test_bubble_rates_are_the_published_ones(void **state)
-{
+static void test_bubble_rates_are_the_published_ones(void **state) {
     (void)state;
     g_autofree char *path = shared_path("published/E_bubble_rates.csv");
     if (path == NULL)
@@ -103,17 +98,16 @@ static void test_bubble_rates_are_the_published_ones(void **state)
     assert_true(n_rows > 0);
 }
 
-static bool read_row(const OrrCsv *csv, guint r, const int *at, const int *which, double *x)
-{
+static bool read_row(const OrrCsv *csv, guint r, const int *at, const int *which, double *x) {
     for (; *which >= 0; which++)
         if (!orr_csv_number(csv, r, at[*which], 0, 1e6, &x[*which], NULL))
             return false;
     return true;
 }
 
-/* Times of F, B, W and transfer for a model and a number of micro-batches, whatever the schedule. */
-static bool find_times(const OrrCsv *rates, const char *model, double m, double *x)
-{
+/* Times of F, B, W and transfer for a model and a number of micro-batches, whatever the schedule.
+ */
+static bool find_times(const OrrCsv *rates, const char *model, double m, double *x) {
     static const int which[] = {P, M, T_F, T_B, T_W, T_COMM, -1};
     int at[N_COLUMNS], model_at = orr_csv_column(rates, "model");
     assert_true(orr_csv_need(rates, columns, at, NULL));
@@ -127,8 +121,7 @@ static bool find_times(const OrrCsv *rates, const char *model, double m, double 
 /* Measured steps (table 4) hold the optimizer, the embedding and transfers that stop the compute
  * stream too, of which 1F1B-I has V times as many: passes alone are 92 to 97 % of 1F1B's steps and
  * 85 to 92 % of 1F1B-I's. */
-static void test_steps_of_published_runs_are_a_little_longer_than_their_passes(void **state)
-{
+static void test_steps_of_published_runs_are_a_little_longer_than_their_passes(void **state) {
     (void)state;
     g_autofree char *rates_path = shared_path("published/E_bubble_rates.csv");
     g_autofree char *steps_path = shared_path("published/E_pipeline_schedules.csv");
@@ -136,8 +129,8 @@ static void test_steps_of_published_runs_are_a_little_longer_than_their_passes(v
         skip();
     g_autoptr(OrrCsv) rates = orr_csv_load(rates_path, ORR_CSV_PLAIN, NULL);
     g_autoptr(OrrCsv) steps = orr_csv_load(steps_path, ORR_CSV_PLAIN, NULL);
-    static const char *const names[] = {"global_batch_seqs", "micro_batch", "step_time_s",
-                                        "model", "schedule", NULL};
+    static const char *const names[] = {"global_batch_seqs", "micro_batch", "step_time_s", "model",
+                                        "schedule",          NULL};
     int at[5], n_rows = 0;
     assert_true(orr_csv_need(steps, names, at, NULL));
     for (guint r = 0; r < orr_csv_n_rows(steps); r++) {
@@ -158,10 +151,9 @@ static void test_steps_of_published_runs_are_a_little_longer_than_their_passes(v
 }
 
 /* Cells as the loaders split them: what a custom schedule's file holds. */
-static OrrOrder *order_of_csv(const char *name, const char *text, gsize length, GError **error)
-{
-    g_autoptr(OrrCsv) csv = orr_csv_parse(name, text, length, ORR_CSV_NO_HEADER | ORR_CSV_RAGGED,
-                                          error);
+static OrrOrder *order_of_csv(const char *name, const char *text, gsize length, GError **error) {
+    g_autoptr(OrrCsv) csv =
+        orr_csv_parse(name, text, length, ORR_CSV_NO_HEADER | ORR_CSV_RAGGED, error);
     if (csv == NULL)
         return NULL;
     guint n = orr_csv_n_rows(csv);
@@ -175,13 +167,11 @@ static OrrOrder *order_of_csv(const char *name, const char *text, gsize length, 
     return orr_schedule_custom(name, (char ***)rows->pdata, n, error);
 }
 
-static OrrOrder *order_of_text(const char *text, GError **error)
-{
+static OrrOrder *order_of_text(const char *text, GError **error) {
     return order_of_csv("own.csv", text, strlen(text), error);
 }
 
-static void test_custom_order_of_split_passes_on_two_chunks_is_read(void **state)
-{
+static void test_custom_order_of_split_passes_on_two_chunks_is_read(void **state) {
     (void)state;
     g_autoptr(GError) error = NULL;
     g_autoptr(OrrOrder) order = order_of_text("0F0,0F1,2F0,2F1,,2I0,2W0,0I0,2I1,2W1,0W0,0I1,0W1\n"
@@ -203,8 +193,7 @@ static void test_custom_order_of_split_passes_on_two_chunks_is_read(void **state
     assert_true(longest_path_ns(order, &times) >= 12);
 }
 
-static void test_the_sample_of_torchtitan_is_read_and_runs(void **state)
-{
+static void test_the_sample_of_torchtitan_is_read_and_runs(void **state) {
     (void)state;
     g_autofree char *path = shared_path("files/train-configs/torchtitan-custom_schedule.csv");
     if (path == NULL)
@@ -225,8 +214,7 @@ static void test_the_sample_of_torchtitan_is_read_and_runs(void **state)
     assert_true(step >= 2 * 8 * 3 && step <= 2 * 8 * 3 + 4); /* F, I, W of 2 chunks, small bubble */
 }
 
-static void test_bad_custom_orders_are_refused_with_the_cell(void **state)
-{
+static void test_bad_custom_orders_are_refused_with_the_cell(void **state) {
     (void)state;
     static const struct {
         const char *text, *message;
@@ -245,8 +233,8 @@ static void test_bad_custom_orders_are_refused_with_the_cell(void **state)
         {"0F0,1F0,1B0,0B0\n2F0,2B0\n", "3 virtual stages on 2 ranks"},
         {"0F0,1F0,2F0,2B0,1B0,0B0\n3F0,3B0\n", "row 1 has more than 2 virtual stages"},
         {"0B0,0F0\n", "the order hangs: stage 0 waits before 0B0 for 0F0 of stage 0"},
-        {"0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n",
-         "stage 0 waits before 0B0 for 1B0 of stage 1; stage 1 waits before 1F1 for 0F1 of stage 0"},
+        {"0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n", "stage 0 waits before 0B0 for 1B0 of stage 1; stage "
+                                               "1 waits before 1F1 for 0F1 of stage 0"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(GError) error = NULL;
@@ -260,8 +248,7 @@ static void test_bad_custom_orders_are_refused_with_the_cell(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bubble_rates_are_the_published_ones),
         cmocka_unit_test(test_steps_of_published_runs_are_a_little_longer_than_their_passes),

@@ -9,8 +9,7 @@
 #define MODEL                                                                                      \
     "[model]\nsource = test\nlayers = 2\nhidden = 64\nheads = 4\nffn = 128\nvocab = 256\n"         \
     "norm = rms_norm\nactivation = silu\nposition = rope\n"
-#define JOB                                                                                        \
-    "[job]\nmodel = gpt2\ncluster = dgx-h100:8\nframework = megatron-2023\nsource = test\n"
+#define JOB "[job]\nmodel = gpt2\ncluster = dgx-h100:8\nframework = megatron-2023\nsource = test\n"
 #define BATCH "[batch]\nglobal = 8 sequences\nmicro = 1 sequence\nsequence = 1024 tokens\n"
 #define PROFILE "[framework]\nsource = test\nbased_on = megatron-2023\n"
 
@@ -30,14 +29,17 @@ static const BadFile bad_files[] = {
     {'m', MODEL "window = 4096 layers\n", {"window", "tokens"}},
     {'m', MODEL "rotary = 150 %\n", {"[model] rotary = 150 %"}},
     {'m', MODEL "expect_parameters = 5\n", {"expect_parameters = 5", "parameters"}},
-    {'m', "[model]\nsource = test\nlayers = -2\nhidden = 1e99\nheads = two\nffn = 128\nvocab = 256\n"
-          "norm = batch_norm\nactivation = silu\nposition = rope\n",
+    {'m',
+     "[model]\nsource = test\nlayers = -2\nhidden = 1e99\nheads = two\nffn = 128\nvocab = 256\n"
+     "norm = batch_norm\nactivation = silu\nposition = rope\n",
      {"layers = -2", "heads = two", "norm = batch_norm", "hidden = 1e99"}},
-    {'m', "[model]\nsource = test\nlayers = 2\nhidden = 65\nheads = 4\nffn = 128\nvocab = 256\n"
-          "norm = rms_norm\nactivation = silu\nposition = rope\n",
+    {'m',
+     "[model]\nsource = test\nlayers = 2\nhidden = 65\nheads = 4\nffn = 128\nvocab = 256\n"
+     "norm = rms_norm\nactivation = silu\nposition = rope\n",
      {"heads = 4", "do not divide hidden = 65"}},
-    {'m', "[model]\nsource = test\nlayers = 2\nhidden = 64\nheads = 4\nffn = 128\nvocab = 256\n"
-          "norm = layer_norm\nactivation = gelu\nposition = learned\n",
+    {'m',
+     "[model]\nsource = test\nlayers = 2\nhidden = 64\nheads = 4\nffn = 128\nvocab = 256\n"
+     "norm = layer_norm\nactivation = gelu\nposition = learned\n",
      {"max_positions", "is missing"}},
     {'m', MODEL "gated = yes\nactivation = relu\n", {"activation"}},
     {'f', "[framework]\nsource = test\n", {"flops_formula", "attention", "is missing"}},
@@ -46,8 +48,7 @@ static const BadFile bad_files[] = {
     {'f', PROFILE "[interference]\ncompute_tp = 0 %\n", {"compute_tp = 0 %"}},
     {'f', PROFILE "[kernels]\natention = flash\n", {"atention", "attention"}},
     {'f', PROFILE "[defaults]\ngradients = fp12\n", {"gradients = fp12", "compute"}},
-    {'f', "[framework]\nsource = test\nbased_on = megatron-1999\n",
-     {"based_on", "megatron-1999"}},
+    {'f', "[framework]\nsource = test\nbased_on = megatron-1999\n", {"based_on", "megatron-1999"}},
     {'j', "", {"[job] model", "[batch] global"}},
     {'j', JOB, {"[batch] global", "[batch] micro", "[batch] sequence"}},
     {'j', JOB BATCH "[layout]\ntp = 3\n", {"[layout] dp", "do not divide 8 GPUs"}},
@@ -69,29 +70,35 @@ static const BadFile bad_files[] = {
     {'j', JOB BATCH "[nccl]\nALGO = Ring\n", {"[nccl] ALGO = Ring", "NCCL_ALGO"}},
     {'j', JOB BATCH "[bach]\nglobal = 8\n", {"[bach]"}},
     {'j', JOB BATCH "micro = 2 sequences\n", {"micro"}},
-    {'j', JOB "[batch]\nglobal = 8 tokens\nmicro = 1\nsequence = 8\n", {"global = 8 tokens", "sequences"}},
+    {'j',
+     JOB "[batch]\nglobal = 8 tokens\nmicro = 1\nsequence = 8\n",
+     {"global = 8 tokens", "sequences"}},
     {'j', JOB BATCH "micro_batches = 4\n", {"micro_batches = 4", "said twice"}},
-    {'j', "[job]\nmodel = gpt2\ncluster = dgx-h100\nframework = megatron-2023\nsource = x\n" BATCH,
+    {'j',
+     "[job]\nmodel = gpt2\ncluster = dgx-h100\nframework = megatron-2023\nsource = x\n" BATCH,
      {"[layout] dp", "NAME:GPUS"}},
-    {'j', "[job]\nmodel = gpt2\ncluster = dgx-h100:many\nframework = megatron-2023\nsource = x\n" BATCH,
+    {'j',
+     "[job]\nmodel = gpt2\ncluster = dgx-h100:many\nframework = megatron-2023\nsource = x\n" BATCH,
      {"cluster = dgx-h100:many", "\"many\""}},
-    {'j', "[job]\nmodel = gpt2\ncluster = dgx-h100:8\nframework = megatron-2032\nsource = x\n" BATCH,
+    {'j',
+     "[job]\nmodel = gpt2\ncluster = dgx-h100:8\nframework = megatron-2032\nsource = x\n" BATCH,
      {"framework = megatron-2032", "did you mean"}},
     {'j', "[job\n", {":1:"}},
     {'j', "\xff\xfe", {""}},
 };
 
-static void *load(char kind, const char *path, GError **error)
-{
+static void *load(char kind, const char *path, GError **error) {
     switch (kind) {
-    case 'm': return orr_workload_model(path, NULL, 0, NULL, error);
-    case 'f': return orr_workload_framework(path, NULL, 0, NULL, error);
-    default: return orr_workload_job(path, NULL, 0, NULL, error);
+    case 'm':
+        return orr_workload_model(path, NULL, 0, NULL, error);
+    case 'f':
+        return orr_workload_framework(path, NULL, 0, NULL, error);
+    default:
+        return orr_workload_job(path, NULL, 0, NULL, error);
     }
 }
 
-static void test_each_broken_file_says_what_is_wrong(void **state)
-{
+static void test_each_broken_file_says_what_is_wrong(void **state) {
     (void)state;
     g_autofree char *folder = g_dir_make_tmp("orrery-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(folder, "bad.ini", NULL);
@@ -104,7 +111,8 @@ static void test_each_broken_file_says_what_is_wrong(void **state)
         assert_true(g_error_matches(error, ORR_ERROR, ORR_ERROR_INPUT));
         for (size_t k = 0; k < G_N_ELEMENTS(b->messages) && b->messages[k] != NULL; k++)
             if (strstr(error->message, b->messages[k]) == NULL)
-                fail_msg("\"%s\" is not in:\n%s\nfor:\n%s", b->messages[k], error->message, b->text);
+                fail_msg("\"%s\" is not in:\n%s\nfor:\n%s", b->messages[k], error->message,
+                         b->text);
         if (strstr(error->message, "bad.ini") == NULL)
             fail_msg("no file name in: %s", error->message);
     }
@@ -112,16 +120,14 @@ static void test_each_broken_file_says_what_is_wrong(void **state)
     remove(folder);
 }
 
-static void test_unknown_names_suggest_the_nearest(void **state)
-{
+static void test_unknown_names_suggest_the_nearest(void **state) {
     (void)state;
     g_autoptr(GError) error = NULL;
     assert_null(orr_workload_model("llama3.1-405", NULL, 0, NULL, &error));
     assert_non_null(strstr(error->message, "llama3.1-405b"));
 }
 
-static void test_unknown_override_is_refused(void **state)
-{
+static void test_unknown_override_is_refused(void **state) {
     (void)state;
     const OrrOverride model = {"model", "layer", "3"}, job = {"layuot", "tp", "3"};
     const OrrOverride framework = {"framework", "atention", "flash"};
@@ -136,13 +142,11 @@ static void test_unknown_override_is_refused(void **state)
     assert_non_null(strstr(e3->message, "atention"));
 }
 
-static void test_circle_of_profiles_is_refused(void **state)
-{
+static void test_circle_of_profiles_is_refused(void **state) {
     (void)state;
     g_autofree char *folder = g_dir_make_tmp("orrery-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(folder, "self.ini", NULL);
-    g_autofree char *text =
-        g_strdup_printf("[framework]\nsource = test\nbased_on = %s\n", path);
+    g_autofree char *text = g_strdup_printf("[framework]\nsource = test\nbased_on = %s\n", path);
     assert_true(g_file_set_contents(path, text, -1, NULL));
     g_autoptr(GError) error = NULL;
     assert_null(orr_workload_framework(path, NULL, 0, NULL, &error));
@@ -151,8 +155,7 @@ static void test_circle_of_profiles_is_refused(void **state)
     remove(folder);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_broken_file_says_what_is_wrong),
         cmocka_unit_test(test_unknown_names_suggest_the_nearest),

@@ -8,8 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *assumed(const OrrSources *s, const char *key, const char **origin)
-{
+static const char *assumed(const OrrSources *s, const char *key, const char **origin) {
     for (guint i = 0; i < s->assumptions->len; i++) {
         const OrrAssumption *a = s->assumptions->pdata[i];
         if (strcmp(a->key, key) == 0) {
@@ -20,8 +19,7 @@ static const char *assumed(const OrrSources *s, const char *key, const char **or
     return NULL;
 }
 
-static GPtrArray *listed(const char *folder)
-{
+static GPtrArray *listed(const char *folder) {
     GError *error = NULL;
     GPtrArray *list = orr_workload_list(folder, &error);
     if (list == NULL)
@@ -36,8 +34,7 @@ static GPtrArray *listed(const char *folder)
 }
 
 /* The files state expect_parameters and the loader compares; here that each one does state it. */
-static void test_models_load_with_their_parameters(void **state)
-{
+static void test_models_load_with_their_parameters(void **state) {
     (void)state;
     g_autoptr(GPtrArray) list = listed("models");
     for (guint i = 0; i < list->len; i++) {
@@ -55,25 +52,24 @@ static void test_models_load_with_their_parameters(void **state)
     }
 }
 
-static void test_published_parameter_counts(void **state)
-{
+static void test_published_parameter_counts(void **state) {
     (void)state;
     static const struct {
         const char *name;
         uint64_t total;
     } rows[] = {
-        {"gpt2", 124439808},           /* files/README.md */
-        {"llama2-7b", 6738415616},     /* files/README.md */
-        {"llama2-13b", 13015864320},   /* files/README.md */
-        {"llama2-70b", 68976648192},   /* files/README.md */
-        {"llama3-8b", 8030261248},     /* files/README.md */
+        {"gpt2", 124439808},             /* files/README.md */
+        {"llama2-7b", 6738415616},       /* files/README.md */
+        {"llama2-13b", 13015864320},     /* files/README.md */
+        {"llama2-70b", 68976648192},     /* files/README.md */
+        {"llama3-8b", 8030261248},       /* files/README.md */
         {"llama3.1-405b", 405853388800}, /* released checkpoint */
-        {"bloom-176b", 176247271424},  /* BLOOM paper, model card */
-        {"mpt-13b", 12853954560},      /* llm-foundry benchmark table */
-        {"mpt-70b", 64862437376},      /* llm-foundry benchmark table */
-        {"gpt-neox-20b", 20554567680}, /* model card */
-        {"qwen2.5-1.5b", 1543714304},  /* released checkpoint */
-        {"qwen3-8b", 8190735360},      /* released checkpoint */
+        {"bloom-176b", 176247271424},    /* BLOOM paper, model card */
+        {"mpt-13b", 12853954560},        /* llm-foundry benchmark table */
+        {"mpt-70b", 64862437376},        /* llm-foundry benchmark table */
+        {"gpt-neox-20b", 20554567680},   /* model card */
+        {"qwen2.5-1.5b", 1543714304},    /* released checkpoint */
+        {"qwen3-8b", 8190735360},        /* released checkpoint */
     };
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(OrrModel) m = orr_workload_model(rows[i].name, NULL, 0, NULL, NULL);
@@ -84,8 +80,7 @@ static void test_published_parameter_counts(void **state)
     }
 }
 
-static void test_frameworks_are_complete(void **state)
-{
+static void test_frameworks_are_complete(void **state) {
     (void)state;
     g_autoptr(GPtrArray) list = listed("frameworks");
     for (guint i = 0; i < list->len; i++) {
@@ -101,8 +96,7 @@ static void test_frameworks_are_complete(void **state)
     }
 }
 
-static void test_jobs_load_and_their_layouts_are_legal(void **state)
-{
+static void test_jobs_load_and_their_layouts_are_legal(void **state) {
     (void)state;
     g_autoptr(GPtrArray) list = listed("jobs");
     for (guint i = 0; i < list->len; i++) {
@@ -128,8 +122,7 @@ static void test_jobs_load_and_their_layouts_are_legal(void **state)
     }
 }
 
-static void test_main_job_is_what_the_paper_says(void **state)
-{
+static void test_main_job_is_what_the_paper_says(void **state) {
     (void)state;
     g_autoptr(OrrSources) sources = orr_sources_new();
     g_autoptr(OrrJob) j = orr_workload_job("llama3-405b-16k", NULL, 0, sources, NULL);
@@ -155,12 +148,13 @@ static void test_main_job_is_what_the_paper_says(void **state)
     assert_int_equal(strlen(input->sha256), 64);
 }
 
-static void test_overrides_reach_their_files(void **state)
-{
+static void test_overrides_reach_their_files(void **state) {
     (void)state;
     const OrrOverride sets[] = {
-        {"layout", "tensor_parallel", "4"}, {"batch", "global-batch-size", "1024"},
-        {"model", "layers", "62"},          {"framework", "attention", "unfused"},
+        {"layout", "tensor_parallel", "4"},
+        {"batch", "global-batch-size", "1024"},
+        {"model", "layers", "62"},
+        {"framework", "attention", "unfused"},
         {"job", "cluster", "meta-24k-roce:8192"},
     };
     uint32_t n_sets = G_N_ELEMENTS(sets), n;
@@ -179,8 +173,7 @@ static void test_overrides_reach_their_files(void **state)
     assert_int_equal(f->attention, ORR_ATTENTION_UNFUSED);
 }
 
-static OrrJob *job_of(const char *text, OrrSources *sources)
-{
+static OrrJob *job_of(const char *text, OrrSources *sources) {
     g_autofree char *folder = g_dir_make_tmp("orrery-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(folder, "my.ini", NULL);
     assert_true(g_file_set_contents(path, text, -1, NULL));
@@ -193,15 +186,15 @@ static OrrJob *job_of(const char *text, OrrSources *sources)
     return j;
 }
 
-static void test_data_parallel_size_is_derived_and_said(void **state)
-{
+static void test_data_parallel_size_is_derived_and_said(void **state) {
     (void)state;
     g_autoptr(OrrSources) sources = orr_sources_new();
     g_autoptr(OrrJob) j = job_of("[job]\nmodel = gpt2\ncluster = dgx-h100:64\n"
                                  "framework = megatron-core-2024\nsource = test\n"
                                  "[layout]\ntp = 4\npp = 2\n[batch]\nmicro = 2 sequences\n"
                                  "micro_batches = 3\nsequence = 1024 tokens\n"
-                                 "[model]\nlayers = 24\n", sources);
+                                 "[model]\nlayers = 24\n",
+                                 sources);
     assert_int_equal(j->layout.dp, 8);
     assert_int_equal(j->batch.global_sequences, 2 * 3 * 8);
     assert_int_equal(j->n_sets, 1);
@@ -216,8 +209,7 @@ static void test_data_parallel_size_is_derived_and_said(void **state)
     assert_string_equal(assumed(sources, "layout.vpp", &origin), "1");
 }
 
-static void test_paths_in_a_job_are_relative_to_it(void **state)
-{
+static void test_paths_in_a_job_are_relative_to_it(void **state) {
     (void)state;
     g_autofree char *folder = g_dir_make_tmp("orrery-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(folder, "my.ini", NULL);
@@ -242,13 +234,13 @@ static void test_paths_in_a_job_are_relative_to_it(void **state)
     assert_string_equal(k->schedule_name, "other.csv"); /* on the command line: where one stands */
 }
 
-static void test_nccl_variables_are_kept(void **state)
-{
+static void test_nccl_variables_are_kept(void **state) {
     (void)state;
     g_autoptr(OrrJob) j = job_of("[job]\nmodel = gpt2\ncluster = fat_tree:16 node:8 gpu:h100\n"
                                  "framework = pytorch-fsdp\nsource = test\n"
                                  "[batch]\nglobal = 16 sequences\nmicro = 1\nsequence = 8 tokens\n"
-                                 "[nccl]\nNCCL_ALGO = Ring\nNCCL_IB_HCA = mlx5\n", NULL);
+                                 "[nccl]\nNCCL_ALGO = Ring\nNCCL_IB_HCA = mlx5\n",
+                                 NULL);
     assert_int_equal(j->n_gpus, 16);
     assert_int_equal(j->layout.dp, 16);
     assert_string_equal(j->nccl_names[1], "NCCL_IB_HCA");
@@ -256,8 +248,7 @@ static void test_nccl_variables_are_kept(void **state)
     assert_null(j->nccl_names[2]);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_models_load_with_their_parameters),
         cmocka_unit_test(test_published_parameter_counts),

@@ -67,8 +67,7 @@ static const struct {
 };
 
 /* Through a file and the model loader, which compares expect_parameters. */
-static uint64_t parameters_of(const char *text)
-{
+static uint64_t parameters_of(const char *text) {
     g_autofree char *folder = g_dir_make_tmp("orrery-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(folder, "imported.ini", NULL);
     assert_true(g_file_set_contents(path, text, -1, NULL));
@@ -86,8 +85,7 @@ static uint64_t parameters_of(const char *text)
 }
 
 static void check(const char *name, char *text, GError *flaw, const GString *warnings,
-                  uint64_t total, const char *message)
-{
+                  uint64_t total, const char *message) {
     g_autofree char *owned G_GNUC_UNUSED = text; /* frees it */
     g_autoptr(GError) error = flaw;
     if (total == 0) {
@@ -107,8 +105,7 @@ static void check(const char *name, char *text, GError *flaw, const GString *war
         fail_msg("%s: \"%s\" is not in the warnings: %s", name, message, warnings->str);
 }
 
-static void test_every_shared_config(void **state)
-{
+static void test_every_shared_config(void **state) {
     (void)state;
     const char *root = g_getenv("ORRERY_SHARED");
     g_autofree char *folder = g_build_filename(root != NULL ? root : ORR_SRCDIR "/../shared",
@@ -127,8 +124,9 @@ static void test_every_shared_config(void **state)
     }
 }
 
-#define LLAMA "{\"model_type\":\"llama\",\"hidden_size\":64,\"num_hidden_layers\":2,"               \
-              "\"num_attention_heads\":4,\"intermediate_size\":128,\"vocab_size\":100"
+#define LLAMA                                                                                      \
+    "{\"model_type\":\"llama\",\"hidden_size\":64,\"num_hidden_layers\":2,"                        \
+    "\"num_attention_heads\":4,\"intermediate_size\":128,\"vocab_size\":100"
 /* 2 x (4 x 64^2 + 3 x 64 x 128 + 2 x 64) + 2 x 100 x 64 + 64 */
 #define LLAMA_TOTAL 95040
 
@@ -139,8 +137,8 @@ static const struct {
 } own_files[] = {
     {LLAMA "}", LLAMA_TOTAL, "tie_word_embeddings is absent: false"},
     {LLAMA ",\"tie_word_embeddings\":true}", LLAMA_TOTAL - 6400, NULL},
-    {LLAMA ",\"attention_bias\":true,\"mlp_bias\":true}",
-     LLAMA_TOTAL + 2 * (4 * 64 + 2 * 128 + 64), NULL},
+    {LLAMA ",\"attention_bias\":true,\"mlp_bias\":true}", LLAMA_TOTAL + 2 * (4 * 64 + 2 * 128 + 64),
+     NULL},
     {LLAMA ",\"num_key_value_heads\":2}", LLAMA_TOTAL - 2 * 2 * 64 * 32, NULL},
     {LLAMA ",\"head_dim\":32}", LLAMA_TOTAL + 2 * 4 * 64 * 64, NULL},
     {LLAMA ",\"_comment\":\"x\",\"rope_theta\":1e6,\"bos_token_id\":1,\"foo\":null,\"bar\":false}",
@@ -166,33 +164,39 @@ static const struct {
     {"{\"model_type\":\"llama\"", 0, ":1"},
     {"{\"model_type\":\"pelican\"}", 0, "llama, "},
     {"{\"model_type\":\"llama\",\"hidden_size\":0,\"num_hidden_layers\":-1,"
-     "\"num_attention_heads\":2.5}", 0, "num_hidden_layers = -1"},
+     "\"num_attention_heads\":2.5}",
+     0, "num_hidden_layers = -1"},
     {"{\"model_type\":\"opt\",\"hidden_size\":64,\"num_hidden_layers\":2,\"ffn_dim\":128,"
-     "\"num_attention_heads\":4,\"word_embed_proj_dim\":32}", 0, "word_embed_proj_dim = 32"},
+     "\"num_attention_heads\":4,\"word_embed_proj_dim\":32}",
+     0, "word_embed_proj_dim = 32"},
     {"{\"model_type\":\"phi\",\"hidden_size\":64,\"num_hidden_layers\":2,"
-     "\"num_attention_heads\":4,\"qk_layernorm\":true}", 0, "qk_layernorm"},
+     "\"num_attention_heads\":4,\"qk_layernorm\":true}",
+     0, "qk_layernorm"},
     {"{\"model_type\":\"gptj\",\"n_embd\":64,\"n_layer\":2,\"n_head\":4,\"rotary_dim\":32}", 0,
      "rotary_dim = 32"},
     {"{\"model_type\":\"qwen2\",\"hidden_size\":64,\"num_hidden_layers\":4,"
      "\"num_attention_heads\":4,\"use_sliding_window\":true,\"sliding_window\":8,"
-     "\"max_window_layers\":2}", 0, "max_window_layers = 2"},
+     "\"max_window_layers\":2}",
+     0, "max_window_layers = 2"},
     /* 12 h^2 + two norms without bias a layer, tied, no position table */
     {"{\"model_type\":\"mpt\",\"d_model\":64,\"n_layers\":2,\"n_heads\":4,\"vocab_size\":100,"
-     "\"attn_config\":{\"alibi\":true}}", 2 * (12 * 64 * 64 + 128) + 6400 + 64, "no_bias is absent"},
+     "\"attn_config\":{\"alibi\":true}}",
+     2 * (12 * 64 * 64 + 128) + 6400 + 64, "no_bias is absent"},
     {"{\"model_type\":\"mpt\",\"d_model\":64,\"n_layers\":2,\"n_heads\":4,\"vocab_size\":100,"
      "\"max_seq_len\":50,\"attn_config\":{\"alibi\":false}}",
      2 * (12 * 64 * 64 + 128) + 6400 + 64 + 50 * 64, NULL},
     /* GPT-Neo: q, k, v without bias: 12 h^2 + h + 5 h + 4 h */
     {"{\"model_type\":\"gpt_neo\",\"hidden_size\":64,\"num_layers\":2,\"num_heads\":4,"
      "\"vocab_size\":100,\"max_position_embeddings\":10,\"attention_types\":[[[\"global\","
-     "\"local\"],1]]}", 2 * (12 * 64 * 64 + 10 * 64) + 110 * 64 + 128, NULL},
+     "\"local\"],1]]}",
+     2 * (12 * 64 * 64 + 10 * 64) + 110 * 64 + 128, NULL},
     {"{\"model_type\":\"starcoder2\",\"hidden_size\":64,\"num_hidden_layers\":2,"
      "\"num_attention_heads\":4,\"num_key_value_heads\":4,\"intermediate_size\":256,"
-     "\"vocab_size\":100}", 2 * (12 * 64 * 64 + 13 * 64) + 6400 + 128, "use_bias is absent"},
+     "\"vocab_size\":100}",
+     2 * (12 * 64 * 64 + 13 * 64) + 6400 + 128, "use_bias is absent"},
 };
 
-static void test_own_configs(void **state)
-{
+static void test_own_configs(void **state) {
     (void)state;
     for (size_t i = 0; i < G_N_ELEMENTS(own_files); i++) {
         g_autoptr(GString) warnings = g_string_new(NULL);
@@ -203,16 +207,14 @@ static void test_own_configs(void **state)
     }
 }
 
-static void test_missing_file_is_named(void **state)
-{
+static void test_missing_file_is_named(void **state) {
     (void)state;
     g_autoptr(GError) error = NULL;
     assert_null(orr_import_hf("/nowhere/config.json", NULL, &error));
     assert_non_null(strstr(error->message, "/nowhere/config.json"));
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_shared_config),
         cmocka_unit_test(test_own_configs),

@@ -6,8 +6,9 @@
 
 #include "sim/io/log.h"
 
-#define NVLINK_GEN1_MBYTES 20000 /* hwloc 2, topology-nvml.c: MB/s a link of the first generation  \
-                                  */
+#define NVLINK_GEN1_MBYTES                                                                         \
+    20000 /* hwloc 2, topology-nvml.c: MB/s a link of the first generation                         \
+           */
 
 typedef struct {
     const OrrImport *import;

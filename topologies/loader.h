@@ -36,7 +36,10 @@ OrrCluster *orr_topology_cluster(const char *ref, const OrrTopologyOptions *opti
                                  GError **error);
 
 typedef enum {
-    ORR_TOPOLOGY_GPUS, ORR_TOPOLOGY_NODES, ORR_TOPOLOGY_CLUSTERS, ORR_N_TOPOLOGIES
+    ORR_TOPOLOGY_GPUS,
+    ORR_TOPOLOGY_NODES,
+    ORR_TOPOLOGY_CLUSTERS,
+    ORR_N_TOPOLOGIES
 } OrrTopologyKind;
 extern const char *const orr_topology_kind_names[]; /* gpus, nodes, clusters: also the folders */
 

@@ -12,8 +12,8 @@ typedef enum {
     TOPO_COUNT,  /* uint32_t, noun */
     TOPO_SEED,   /* uint64_t */
     TOPO_BOOL,
-    TOPO_ENUM,   /* names */
-    TOPO_TEXT    /* char *, owned */
+    TOPO_ENUM, /* names */
+    TOPO_TEXT  /* char *, owned */
 } OrrTopoFieldKind;
 
 typedef struct {

@@ -30,8 +30,7 @@ typedef struct {
 } Chrome;
 
 static void event_begin(Chrome *c, const char *phase, const char *category, const char *name,
-                        uint32_t pid, uint32_t tid)
-{
+                        uint32_t pid, uint32_t tid) {
     orr_json_begin_object_inline(&c->w, NULL);
     orr_json_put_string(&c->w, "ph", phase);
     if (category)
@@ -42,8 +41,7 @@ static void event_begin(Chrome *c, const char *phase, const char *category, cons
 }
 
 static void metadata(Chrome *c, const char *name, uint32_t pid, uint32_t tid, const char *key,
-                     const char *text, int64_t number)
-{
+                     const char *text, int64_t number) {
     event_begin(c, "M", NULL, name, pid, tid);
     orr_json_put_us(&c->w, "ts", 0);
     orr_json_begin_object(&c->w, "args");
@@ -55,8 +53,7 @@ static void metadata(Chrome *c, const char *name, uint32_t pid, uint32_t tid, co
     orr_json_end_object(&c->w);
 }
 
-static void name_process(Chrome *c, uint32_t rank)
-{
+static void name_process(Chrome *c, uint32_t rank) {
     g_autofree char *what = c->context->rank_name(c->context->data, rank);
     g_autofree char *name = g_strdup_printf("rank %u: %s", rank, what);
     metadata(c, "process_name", rank, 0, "name", name, 0);
@@ -66,8 +63,7 @@ static void name_process(Chrome *c, uint32_t rank)
     metadata(c, "thread_sort_index", rank, TID_PASS, "sort_index", NULL, -1);
 }
 
-static void head(Chrome *c)
-{
+static void head(Chrome *c) {
     orr_json_begin_object(&c->w, NULL);
     orr_json_put_int(&c->w, "schemaVersion", 1);
     orr_json_begin_object_inline(&c->w, "distributedInfo");
@@ -79,8 +75,7 @@ static void head(Chrome *c)
     orr_json_begin_array(&c->w, "traceEvents");
 }
 
-static void *chrome_begin(const OrrTraceContext *context, const OrrTraceView *view, OrrOut *out)
-{
+static void *chrome_begin(const OrrTraceContext *context, const OrrTraceView *view, OrrOut *out) {
     Chrome *c = g_new0(Chrome, 1);
     c->context = context, c->view = view;
     c->w = (OrrJsonWriter){.out = out, .is_pretty = true};
@@ -94,8 +89,7 @@ static void *chrome_begin(const OrrTraceContext *context, const OrrTraceView *vi
     return c;
 }
 
-static void name_stream(Chrome *c, uint32_t rank, Rank *r, uint32_t stream)
-{
+static void name_stream(Chrome *c, uint32_t rank, Rank *r, uint32_t stream) {
     if (r->stream_named[stream])
         return;
     r->stream_named[stream] = true;
@@ -106,16 +100,14 @@ static void name_stream(Chrome *c, uint32_t rank, Rank *r, uint32_t stream)
 }
 
 /* How often this rank has called this communicator so far, counting from 0. */
-static guint count_call(Chrome *c, const char *communicator)
-{
+static guint count_call(Chrome *c, const char *communicator) {
     guint n = GPOINTER_TO_UINT(g_hash_table_lookup(c->calls, communicator));
     g_hash_table_replace(c->calls, g_strdup(communicator), GUINT_TO_POINTER(n + 1));
     return n;
 }
 
 /* One end of an arrow, at @ts of the span. */
-static void flow(Chrome *c, const OrrSpan *s, bool is_start, int64_t ts, const char *id)
-{
+static void flow(Chrome *c, const OrrSpan *s, bool is_start, int64_t ts, const char *id) {
     event_begin(c, is_start ? "s" : "f", "communication", "communication", s->rank, s->stream);
     orr_json_put_us(&c->w, "ts", CLAMP(ts, s->start_ns, MAX(s->start_ns, s->end_ns - 1)));
     orr_json_put_string(&c->w, "id", id);
@@ -124,16 +116,14 @@ static void flow(Chrome *c, const OrrSpan *s, bool is_start, int64_t ts, const c
     orr_json_end_object(&c->w);
 }
 
-static bool flows_of(const Chrome *c, const OrrSpan *s)
-{
+static bool flows_of(const Chrome *c, const OrrSpan *s) {
     return s->arrived_ns >= c->view->from_ns && s->arrived_ns < c->view->to_ns &&
            c->view->n_ranks > 1;
 }
 
 /* Arrows from the first member in this file to each other one, at the begin of the transfer, which
  * is the same on all of them. */
-static void coll_flows(Chrome *c, const OrrSpan *s)
-{
+static void coll_flows(Chrome *c, const OrrSpan *s) {
     const OrrColl *coll = &c->context->program->colls[s->what];
     g_autofree char *comm =
         g_strdup_printf("c%u.%u.%u.%u", coll->group, s->group, coll->comm, s->rank);
@@ -165,8 +155,7 @@ static void coll_flows(Chrome *c, const OrrSpan *s)
 
 /* From the launch of the send to the end of the receive: a batch begins when all its parts can,
  * which may be later on the sender's side. */
-static void p2p_flows(Chrome *c, const OrrSpan *s)
-{
+static void p2p_flows(Chrome *c, const OrrSpan *s) {
     const OrrP2p *p2p = &c->context->program->p2ps[s->what];
     for (uint32_t i = 0; i < p2p->n_parts; i++) {
         const OrrP2pPart *part = &c->context->program->parts[p2p->first_part + i];
@@ -184,8 +173,7 @@ static void p2p_flows(Chrome *c, const OrrSpan *s)
     }
 }
 
-static void group_arguments(Chrome *c, OrrGroup kind, uint32_t group)
-{
+static void group_arguments(Chrome *c, OrrGroup kind, uint32_t group) {
     const uint32_t *members;
     uint32_t n = c->context->group(c->context->data, kind, group, &members);
     g_autofree char *name = g_strdup_printf("%s_%u", orr_group_name(kind), group);
@@ -199,8 +187,7 @@ static void group_arguments(Chrome *c, OrrGroup kind, uint32_t group)
     orr_json_put_string(&c->w, "Process Group Ranks", list->str);
 }
 
-static void coll_arguments(Chrome *c, const OrrSpan *s, OrrAlgo algo, OrrProto proto)
-{
+static void coll_arguments(Chrome *c, const OrrSpan *s, OrrAlgo algo, OrrProto proto) {
     const OrrColl *coll = &c->context->program->colls[s->what];
     const uint32_t *members;
     uint32_t n = c->context->group(c->context->data, (OrrGroup)coll->group, s->group, &members);
@@ -221,8 +208,7 @@ static void coll_arguments(Chrome *c, const OrrSpan *s, OrrAlgo algo, OrrProto p
     orr_json_put_us(&c->w, "wait us", s->arrived_ns - s->start_ns);
 }
 
-static void p2p_arguments(Chrome *c, const OrrSpan *s)
-{
+static void p2p_arguments(Chrome *c, const OrrSpan *s) {
     const OrrP2p *p2p = &c->context->program->p2ps[s->what];
     int64_t in = 0, out = 0;
     for (uint32_t i = 0; i < p2p->n_parts; i++) {
@@ -247,8 +233,7 @@ static void p2p_arguments(Chrome *c, const OrrSpan *s)
     orr_json_put_us(&c->w, "wait us", s->arrived_ns - s->start_ns);
 }
 
-static void kernel_arguments(Chrome *c, const OrrSpan *s)
-{
+static void kernel_arguments(Chrome *c, const OrrSpan *s) {
     const OrrKernel *k = &c->context->program->kernels[s->what];
     orr_json_put_string(&c->w, "dtype", orr_dtype_name((OrrDtype)k->dtype));
     if (k->m > 0) {
@@ -264,8 +249,7 @@ static void kernel_arguments(Chrome *c, const OrrSpan *s)
         orr_json_put_double(&c->w, "TFLOP/s", k->flops / (double)(s->end_ns - s->start_ns) * 1e-3);
 }
 
-static void arguments(Chrome *c, const OrrSpan *s, Rank *r, OrrAlgo algo, OrrProto proto)
-{
+static void arguments(Chrome *c, const OrrSpan *s, Rank *r, OrrAlgo algo, OrrProto proto) {
     orr_json_begin_object(&c->w, "args");
     orr_json_put_string(&c->w, "pass", orr_trace__pass_name(s));
     orr_json_put_int(&c->w, "chunk", s->chunk);
@@ -286,8 +270,7 @@ static void arguments(Chrome *c, const OrrSpan *s, Rank *r, OrrAlgo algo, OrrPro
     orr_json_end_object(&c->w);
 }
 
-static void put_pass(Chrome *c, const OrrTracePass *p)
-{
+static void put_pass(Chrome *c, const OrrTracePass *p) {
     const OrrSpan *s = &p->first;
     g_autofree char *name =
         s->pass < ORR_N_PASSES
@@ -299,8 +282,7 @@ static void put_pass(Chrome *c, const OrrTracePass *p)
     orr_json_end_object(&c->w);
 }
 
-static void chrome_span(void *state, const OrrSpan *s, bool is_inside)
-{
+static void chrome_span(void *state, const OrrSpan *s, bool is_inside) {
     Chrome *c = state;
     Rank *r = &c->ranks[orr_trace__place(c->view, s->rank)];
     if (s->op_kind == ORR_OP_COLL)
@@ -329,8 +311,7 @@ static void chrome_span(void *state, const OrrSpan *s, bool is_inside)
 }
 
 static void counter(Chrome *c, uint32_t rank, int64_t ts, const char *name, const char *key,
-                    double value)
-{
+                    double value) {
     event_begin(c, "C", NULL, name, rank, 0);
     orr_json_put_us(&c->w, "ts", ts);
     orr_json_begin_object(&c->w, "args");
@@ -340,8 +321,7 @@ static void counter(Chrome *c, uint32_t rank, int64_t ts, const char *name, cons
 }
 
 /* A counter holds from its time to the next one, so each bin is written at its begin. */
-static void counters(Chrome *c, uint32_t rank, const OrrTraceBins *b)
-{
+static void counters(Chrome *c, uint32_t rank, const OrrTraceBins *b) {
     double width = (double)b->width_ns;
     uint32_t first = (uint32_t)MIN(c->view->from_ns / b->width_ns, ORR_TRACE_BINS);
     for (uint32_t i = first; i <= b->n; i++) {
@@ -356,8 +336,7 @@ static void counters(Chrome *c, uint32_t rank, const OrrTraceBins *b)
     }
 }
 
-static void chrome_end(void *state, const OrrTraceCounts *counts)
-{
+static void chrome_end(void *state, const OrrTraceCounts *counts) {
     Chrome *c = state;
     for (uint32_t i = 0; i < c->view->n_ranks; i++) {
         if (c->ranks[i].pass.is_open)

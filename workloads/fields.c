@@ -1,16 +1,15 @@
 /* A table of keys read into a struct: one row a key, so that the file formats are data. */
 #include "workloads/loader_priv.h"
 
-static void read_field(OrrKeys *keys, const OrrField *f, void *into)
-{
+static void read_field(OrrKeys *keys, const OrrField *f, void *into) {
     char *at = (char *)into + f->offset;
     switch (f->kind) {
     case ORR_FIELD_BOOL:
         *(bool *)(void *)at = orr_keys_bool(keys, f->group, f->key, f->fallback > 0, f->flags);
         return;
     case ORR_FIELD_NUMBER:
-        *(double *)(void *)at = orr_keys_number(keys, f->group, f->key, f->dim, f->min, f->max,
-                                                f->fallback, f->flags);
+        *(double *)(void *)at =
+            orr_keys_number(keys, f->group, f->key, f->dim, f->min, f->max, f->fallback, f->flags);
         return;
     case ORR_FIELD_COUNT:
         *(uint32_t *)(void *)at =
@@ -24,8 +23,8 @@ static void read_field(OrrKeys *keys, const OrrField *f, void *into)
     }
 }
 
-void orr_workloads__read_fields(OrrKeys *keys, const OrrField *fields, size_t n_fields, void *into)
-{
+void orr_workloads__read_fields(OrrKeys *keys, const OrrField *fields, size_t n_fields,
+                                void *into) {
     for (size_t i = 0; i < n_fields; i++)
         read_field(keys, &fields[i], into);
 }

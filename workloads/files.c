@@ -4,27 +4,25 @@
 
 #include <string.h>
 
-static bool is_path(const char *ref)
-{
+static bool is_path(const char *ref) {
     return strchr(ref, '/') != NULL || g_str_has_suffix(ref, ".ini");
 }
 
-char *orr_workloads__path(const char *folder, const char *ref, GError **error)
-{
+char *orr_workloads__path(const char *folder, const char *ref, GError **error) {
     g_autofree char *inside = g_build_filename("workloads", folder, NULL);
     return orr_data_find(inside, ref, ".ini", error);
 }
 
 OrrKeys *orr_workloads__open(const char *folder, const char *ref, OrrSources *sources,
-                             GError **error)
-{
+                             GError **error) {
     g_autofree char *path = orr_workloads__path(folder, ref, error);
     if (path == NULL)
         return NULL;
     OrrKeys *keys = orr_keys_load(path, error);
     if (keys == NULL)
         return NULL;
-    /* The record names shipped files without the machine's folders, so that it is the same anywhere. */
+    /* The record names shipped files without the machine's folders, so that it is the same
+     * anywhere. */
     g_autofree char *shipped = g_strdup_printf("workloads/%s/%s.ini", folder, ref);
     gsize length;
     const char *text = orr_keys_text(keys, &length);
@@ -32,8 +30,7 @@ OrrKeys *orr_workloads__open(const char *folder, const char *ref, OrrSources *so
     return keys;
 }
 
-static void free_listed(gpointer p)
-{
+static void free_listed(gpointer p) {
     OrrListed *l = p;
     g_free(l->name);
     g_free(l->summary);
@@ -41,8 +38,7 @@ static void free_listed(gpointer p)
     g_free(l);
 }
 
-GPtrArray *orr_workload_list(const char *folder, GError **error)
-{
+GPtrArray *orr_workload_list(const char *folder, GError **error) {
     static const struct {
         const char *folder, *group;
     } groups[] = {{"models", "model"}, {"jobs", "job"}, {"frameworks", "framework"}};

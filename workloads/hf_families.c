@@ -8,19 +8,16 @@
 #define MAX_WIDTH (1 << 24) /* as in model files */
 
 /* Q, K, V and the output projection together, as Llama, Qwen3 and Gemma have it. */
-static void adjust_attention_bias(HfReader *r, OrrModel *m)
-{
+static void adjust_attention_bias(HfReader *r, OrrModel *m) {
     m->qkv_bias = m->out_bias = orr_hf__flag(r, "attention_bias", false);
 }
 
-static void adjust_llama(HfReader *r, OrrModel *m)
-{
+static void adjust_llama(HfReader *r, OrrModel *m) {
     adjust_attention_bias(r, m);
     m->mlp_bias = orr_hf__flag(r, "mlp_bias", false);
 }
 
-static void adjust_mistral(HfReader *r, OrrModel *m)
-{
+static void adjust_mistral(HfReader *r, OrrModel *m) {
     if (!json_object_has_member(r->object, "sliding_window")) {
         m->window = r->family->shape.window;
         orr_hf__warn(r, "sliding_window is absent: %u, the default of MistralConfig", m->window);
@@ -31,8 +28,7 @@ static void adjust_mistral(HfReader *r, OrrModel *m)
 }
 
 /* Only with use_sliding_window, and then from layer max_window_layers on. */
-static void adjust_qwen2(HfReader *r, OrrModel *m)
-{
+static void adjust_qwen2(HfReader *r, OrrModel *m) {
     bool used = json_object_has_member(r->object, "use_sliding_window") &&
                 orr_hf__flag(r, "use_sliding_window", false);
     uint32_t window = orr_hf__optional(r, "sliding_window", 1 << 30);
@@ -41,39 +37,37 @@ static void adjust_qwen2(HfReader *r, OrrModel *m)
         m->window = window;
         m->window_every = 1;
     } else if (used && window > 0 && full < m->layers) {
-        orr_hf__complain(r, "max_window_layers", "windows behind layer %u only are not modelled; 0, or "
-                         "use_sliding_window false, will do", full);
+        orr_hf__complain(r, "max_window_layers",
+                         "windows behind layer %u only are not modelled; 0, or "
+                         "use_sliding_window false, will do",
+                         full);
     }
     orr_hf__ignore(r, "attention_bias"); /* Qwen2Attention has its biases in any case */
 }
 
-static void adjust_qwen3(HfReader *r, OrrModel *m)
-{
+static void adjust_qwen3(HfReader *r, OrrModel *m) {
     adjust_qwen2(r, m);
     adjust_attention_bias(r, m);
 }
 
-static void adjust_gpt_neox(HfReader *r, OrrModel *m)
-{
+static void adjust_gpt_neox(HfReader *r, OrrModel *m) {
     m->rotary_frac = orr_hf__share(r, "rotary_pct", m->rotary_frac);
     m->is_parallel = orr_hf__flag(r, "use_parallel_residual", true);
     m->qkv_bias = m->out_bias = orr_hf__flag(r, "attention_bias", true);
 }
 
-static void adjust_gptj(HfReader *r, OrrModel *m)
-{
+static void adjust_gptj(HfReader *r, OrrModel *m) {
     static const char *const names[] = {"rotary_dim", NULL};
     uint32_t dim = orr_hf__count(r, names, MAX_WIDTH, 64);
     if (dim > m->head_dim)
-        orr_hf__complain(r, "rotary_dim", "is more than the head has (%u); that much or less will do",
-                         m->head_dim);
+        orr_hf__complain(r, "rotary_dim",
+                         "is more than the head has (%u); that much or less will do", m->head_dim);
     else
         m->rotary_frac = (double)dim / m->head_dim;
 }
 
 /* attention_types: [[["global", "local"], 12]]: half of the layers see window_size tokens. */
-static void adjust_gpt_neo(HfReader *r, OrrModel *m)
-{
+static void adjust_gpt_neo(HfReader *r, OrrModel *m) {
     static const char *const names[] = {"window_size", NULL};
     m->window = orr_hf__count(r, names, 1 << 30, 256);
     m->window_every = 2;
@@ -87,8 +81,7 @@ static void adjust_gpt_neo(HfReader *r, OrrModel *m)
         orr_hf__complain(r, "attention_types", "only global and local in turn are modelled");
 }
 
-static void adjust_falcon(HfReader *r, OrrModel *m)
-{
+static void adjust_falcon(HfReader *r, OrrModel *m) {
     bool is_new = orr_hf__flag(r, "new_decoder_architecture", false);
     bool multi_query = orr_hf__flag(r, "multi_query", true);
     m->is_parallel = orr_hf__flag(r, "parallel_attn", true) || is_new;
@@ -103,21 +96,21 @@ static void adjust_falcon(HfReader *r, OrrModel *m)
     m->qkv_bias = m->out_bias = m->mlp_bias = orr_hf__flag(r, "bias", false);
 }
 
-static void adjust_opt(HfReader *r, OrrModel *m)
-{
+static void adjust_opt(HfReader *r, OrrModel *m) {
     m->max_positions += 2; /* OPTLearnedPositionalEmbedding: offset of 2 */
     m->qkv_bias = m->out_bias = m->mlp_bias = orr_hf__flag(r, "enable_bias", true);
     if (!orr_hf__flag(r, "do_layer_norm_before", true))
         orr_hf__complain(r, "do_layer_norm_before", "norms behind the layers are not modelled");
     uint32_t width = orr_hf__optional(r, "word_embed_proj_dim", MAX_WIDTH);
     if (width != 0 && width != m->hidden)
-        orr_hf__complain(r, "word_embed_proj_dim", "an embedding narrower than the layers is not "
-                         "modelled; %u will do", m->hidden);
+        orr_hf__complain(r, "word_embed_proj_dim",
+                         "an embedding narrower than the layers is not "
+                         "modelled; %u will do",
+                         m->hidden);
 }
 
 /* The nested attn_config; returns whether ALiBi is on. */
-static bool read_mpt_attention(HfReader *r, OrrModel *m)
-{
+static bool read_mpt_attention(HfReader *r, OrrModel *m) {
     static const char *const type[] = {"attn_type", NULL};
     HfReader inner = *r;
     if (!orr_json_object(r->json, r->object, "attn_config", &inner.object, NULL)) {
@@ -135,8 +128,7 @@ static bool read_mpt_attention(HfReader *r, OrrModel *m)
     return orr_hf__flag(&inner, "alibi", true);
 }
 
-static void adjust_mpt(HfReader *r, OrrModel *m)
-{
+static void adjust_mpt(HfReader *r, OrrModel *m) {
     static const char *const ratio[] = {"expansion_ratio", NULL};
     m->ffn = m->hidden * orr_hf__count(r, ratio, 64, 4);
     bool no_bias = orr_hf__flag(r, "no_bias", true);
@@ -148,22 +140,19 @@ static void adjust_mpt(HfReader *r, OrrModel *m)
     m->position = alibi ? ORR_POS_ALIBI : learned ? ORR_POS_LEARNED : ORR_POS_NONE;
 }
 
-static void adjust_phi(HfReader *r, OrrModel *m)
-{
+static void adjust_phi(HfReader *r, OrrModel *m) {
     m->rotary_frac = orr_hf__share(r, "partial_rotary_factor", m->rotary_frac);
     if (json_object_has_member(r->object, "qk_layernorm") && orr_hf__flag(r, "qk_layernorm", false))
         orr_hf__complain(r, "qk_layernorm", "this norm is not modelled; false will do");
 }
 
-static void adjust_phi3(HfReader *r, OrrModel *m)
-{
+static void adjust_phi3(HfReader *r, OrrModel *m) {
     m->rotary_frac = orr_hf__share(r, "partial_rotary_factor", m->rotary_frac);
     m->window = orr_hf__optional(r, "sliding_window", 1 << 30);
     m->window_every = m->window > 0 ? 1 : 0;
 }
 
-static void adjust_gemma(HfReader *r, OrrModel *m)
-{
+static void adjust_gemma(HfReader *r, OrrModel *m) {
     adjust_attention_bias(r, m);
     static const char *const window[] = {"sliding_window", NULL};
     static const char *const pattern[] = {"sliding_window_pattern", NULL};
@@ -174,97 +163,142 @@ static void adjust_gemma(HfReader *r, OrrModel *m)
 }
 
 /* The 13 B code has ALiBi, the 7 B code rotary positions; the config does not say which it is. */
-static void adjust_baichuan(HfReader *r, OrrModel *m)
-{
+static void adjust_baichuan(HfReader *r, OrrModel *m) {
     bool is_13b = m->hidden == 5120; /* baichuan-inc/Baichuan2-13B-Base config.json */
     m->position = is_13b ? ORR_POS_ALIBI : ORR_POS_ROPE;
     m->rotary_frac = is_13b ? 0 : 1;
-    orr_hf__warn(r, "baichuan: %s, judged by the width", is_13b ? "ALiBi as the 13B" :
-                                                                  "rotary positions as the 7B");
+    orr_hf__warn(r, "baichuan: %s, judged by the width",
+                 is_13b ? "ALiBi as the 13B" : "rotary positions as the 7B");
 }
 
-static void adjust_gpt_bigcode(HfReader *r, OrrModel *m)
-{
+static void adjust_gpt_bigcode(HfReader *r, OrrModel *m) {
     m->kv_heads = orr_hf__flag(r, "multi_query", true) ? 1 : m->heads;
 }
 
-static void adjust_starcoder2(HfReader *r, OrrModel *m)
-{
+static void adjust_starcoder2(HfReader *r, OrrModel *m) {
     m->qkv_bias = m->out_bias = m->mlp_bias = orr_hf__flag(r, "use_bias", true);
     m->window = orr_hf__optional(r, "sliding_window", 1 << 30);
     m->window_every = m->window > 0 ? 1 : 0;
 }
 
-#define RMS .norm = ORR_RMS_NORM, .activation = ORR_SILU, .is_gated = true,                        \
-            .position = ORR_POS_ROPE, .rotary_frac = 1
+#define RMS                                                                                        \
+    .norm = ORR_RMS_NORM, .activation = ORR_SILU, .is_gated = true, .position = ORR_POS_ROPE,      \
+    .rotary_frac = 1
 #define LAYER_NORM .norm = ORR_LAYER_NORM, .norm_bias = true, .activation = ORR_GELU
 #define BIASES .qkv_bias = true, .out_bias = true, .mlp_bias = true
 
 static const HfFamily families[] = {
     {"llama", "LlamaConfig", {RMS, .vocab = 32000, .ffn = 11008}, "silu", adjust_llama},
-    {"mistral", "MistralConfig",
-     {RMS, .vocab = 32000, .ffn = 14336, .kv_heads = 8, .window = 4096}, "silu", adjust_mistral},
-    {"qwen2", "Qwen2Config", {RMS, .vocab = 151936, .ffn = 22016, .qkv_bias = true}, "silu",
+    {"mistral",
+     "MistralConfig",
+     {RMS, .vocab = 32000, .ffn = 14336, .kv_heads = 8, .window = 4096},
+     "silu",
+     adjust_mistral},
+    {"qwen2",
+     "Qwen2Config",
+     {RMS, .vocab = 151936, .ffn = 22016, .qkv_bias = true},
+     "silu",
      adjust_qwen2},
-    {"qwen3", "Qwen3Config",
-     {RMS, .vocab = 151936, .ffn = 22016, .head_dim = 128, .has_qk_norm = true}, "silu",
+    {"qwen3",
+     "Qwen3Config",
+     {RMS, .vocab = 151936, .ffn = 22016, .head_dim = 128, .has_qk_norm = true},
+     "silu",
      adjust_qwen3},
-    {"gpt2", "GPT2Config",
+    {"gpt2",
+     "GPT2Config",
      {LAYER_NORM, BIASES, .position = ORR_POS_LEARNED, .is_tied = true, .vocab = 50257,
-      .max_positions = 1024, .ffn = HF_FOUR_TIMES}, "gelu_new", NULL},
-    {"gpt_neox", "GPTNeoXConfig",
+      .max_positions = 1024, .ffn = HF_FOUR_TIMES},
+     "gelu_new",
+     NULL},
+    {"gpt_neox",
+     "GPTNeoXConfig",
      {LAYER_NORM, BIASES, .position = ORR_POS_ROPE, .rotary_frac = 0.25, .vocab = 50432,
-      .ffn = 24576, .is_parallel = true}, "gelu", adjust_gpt_neox},
-    {"gptj", "GPTJConfig",
+      .ffn = 24576, .is_parallel = true},
+     "gelu",
+     adjust_gpt_neox},
+    {"gptj",
+     "GPTJConfig",
      {LAYER_NORM, .mlp_bias = true, .head_bias = true, .position = ORR_POS_ROPE, .vocab = 50400,
-      .ffn = HF_FOUR_TIMES, .is_parallel = true, .shares_norm = true}, "gelu_new", adjust_gptj},
-    {"gpt_neo", "GPTNeoConfig",
+      .ffn = HF_FOUR_TIMES, .is_parallel = true, .shares_norm = true},
+     "gelu_new",
+     adjust_gptj},
+    {"gpt_neo",
+     "GPTNeoConfig",
      {LAYER_NORM, .out_bias = true, .mlp_bias = true, .position = ORR_POS_LEARNED, .is_tied = true,
-      .vocab = 50257, .max_positions = 2048, .ffn = HF_FOUR_TIMES}, "gelu_new", adjust_gpt_neo},
-    {"falcon", "FalconConfig",
+      .vocab = 50257, .max_positions = 2048, .ffn = HF_FOUR_TIMES},
+     "gelu_new",
+     adjust_gpt_neo},
+    {"falcon",
+     "FalconConfig",
      {LAYER_NORM, .position = ORR_POS_ROPE, .rotary_frac = 1, .is_tied = true, .vocab = 65024,
-      .ffn = HF_FOUR_TIMES}, "gelu", adjust_falcon},
-    {"opt", "OPTConfig",
+      .ffn = HF_FOUR_TIMES},
+     "gelu",
+     adjust_falcon},
+    {"opt",
+     "OPTConfig",
      {LAYER_NORM, BIASES, .position = ORR_POS_LEARNED, .is_tied = true, .vocab = 50272,
-      .max_positions = 2048, .ffn = 3072}, "relu", adjust_opt},
-    {"bloom", "BloomConfig",
+      .max_positions = 2048, .ffn = 3072},
+     "relu",
+     adjust_opt},
+    {"bloom",
+     "BloomConfig",
      {LAYER_NORM, BIASES, .position = ORR_POS_ALIBI, .is_tied = true, .has_embedding_norm = true,
-      .vocab = 250880, .ffn = HF_FOUR_TIMES}, "gelu", NULL},
-    {"mpt", "MptConfig",
+      .vocab = 250880, .ffn = HF_FOUR_TIMES},
+     "gelu",
+     NULL},
+    {"mpt",
+     "MptConfig",
      {LAYER_NORM, .position = ORR_POS_LEARNED, .is_tied = true, .vocab = 50368,
-      .max_positions = 2048, .ffn = HF_FOUR_TIMES}, "gelu", adjust_mpt},
-    {"phi", "PhiConfig",
+      .max_positions = 2048, .ffn = HF_FOUR_TIMES},
+     "gelu",
+     adjust_mpt},
+    {"phi",
+     "PhiConfig",
      {LAYER_NORM, BIASES, .head_bias = true, .position = ORR_POS_ROPE, .rotary_frac = 0.5,
-      .vocab = 51200, .ffn = 8192, .is_parallel = true, .shares_norm = true}, "gelu_new",
+      .vocab = 51200, .ffn = 8192, .is_parallel = true, .shares_norm = true},
+     "gelu_new",
      adjust_phi},
     {"phi3", "Phi3Config", {RMS, .vocab = 32064, .ffn = 8192}, "silu", adjust_phi3},
-    {"gemma", "GemmaConfig", {RMS, .vocab = 256000, .ffn = 24576, .head_dim = 256, .is_tied = true},
-     "gelu_pytorch_tanh", adjust_gemma},
-    {"gemma2", "Gemma2Config",
+    {"gemma",
+     "GemmaConfig",
+     {RMS, .vocab = 256000, .ffn = 24576, .head_dim = 256, .is_tied = true},
+     "gelu_pytorch_tanh",
+     adjust_gemma},
+    {"gemma2",
+     "Gemma2Config",
      {RMS, .vocab = 256000, .ffn = 9216, .head_dim = 256, .is_tied = true, .has_post_norms = true,
-      .window = 4096, .window_every = 2}, "gelu_pytorch_tanh", adjust_gemma},
-    {"gemma3_text", "Gemma3TextConfig",
+      .window = 4096, .window_every = 2},
+     "gelu_pytorch_tanh",
+     adjust_gemma},
+    {"gemma3_text",
+     "Gemma3TextConfig",
      {RMS, .vocab = 262208, .ffn = 9216, .head_dim = 256, .is_tied = true, .has_post_norms = true,
-      .has_qk_norm = true, .window = 4096, .window_every = 6}, "gelu_pytorch_tanh", adjust_gemma},
+      .has_qk_norm = true, .window = 4096, .window_every = 6},
+     "gelu_pytorch_tanh",
+     adjust_gemma},
     {"baichuan", "BaichuanConfig", {RMS, .vocab = 125696, .ffn = 11008}, "silu", adjust_baichuan},
-    {"gpt_bigcode", "GPTBigCodeConfig",
+    {"gpt_bigcode",
+     "GPTBigCodeConfig",
      {LAYER_NORM, BIASES, .position = ORR_POS_LEARNED, .is_tied = true, .vocab = 50257,
-      .max_positions = 1024, .ffn = HF_FOUR_TIMES}, "gelu_pytorch_tanh", adjust_gpt_bigcode},
-    {"starcoder2", "Starcoder2Config",
+      .max_positions = 1024, .ffn = HF_FOUR_TIMES},
+     "gelu_pytorch_tanh",
+     adjust_gpt_bigcode},
+    {"starcoder2",
+     "Starcoder2Config",
      {LAYER_NORM, BIASES, .position = ORR_POS_ROPE, .rotary_frac = 1, .is_tied = true,
-      .vocab = 49152, .ffn = 12288, .kv_heads = 2}, "gelu_pytorch_tanh", adjust_starcoder2},
+      .vocab = 49152, .ffn = 12288, .kv_heads = 2},
+     "gelu_pytorch_tanh",
+     adjust_starcoder2},
 };
 
-const HfFamily *orr_hf__family(const char *type)
-{
+const HfFamily *orr_hf__family(const char *type) {
     for (size_t i = 0; i < G_N_ELEMENTS(families); i++)
         if (strcmp(families[i].type, type) == 0)
             return &families[i];
     return NULL;
 }
 
-char *orr_hf__family_names(void)
-{
+char *orr_hf__family_names(void) {
     GString *names = g_string_new(NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(families); i++)
         g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", families[i].type);

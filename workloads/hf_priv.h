@@ -12,7 +12,7 @@ typedef struct {
     const OrrJson *json;
     JsonObject *object; /* that describes the text model: the root, or nested in it */
     const HfFamily *family;
-    GHashTable *known;  /* keys that somebody asked for */
+    GHashTable *known; /* keys that somebody asked for */
     GString *warnings, *errors;
 } HfReader;
 
@@ -20,9 +20,9 @@ typedef struct {
 struct HfFamily {
     const char *type;       /* model_type */
     const char *class_name; /* whose defaults these are */
-    OrrModel shape;         /* defaults; 0 layers, hidden, heads: always required. kv_heads 0: heads;
-                               head_dim 0: hidden / heads; ffn 0: required */
-    const char *activation; /* default of the activation key */
+    OrrModel shape; /* defaults; 0 layers, hidden, heads: always required. kv_heads 0: heads;
+                       head_dim 0: hidden / heads; ffn 0: required */
+    const char *activation;                   /* default of the activation key */
     void (*adjust)(HfReader *r, OrrModel *m); /* what its own keys change; may be NULL */
 };
 const HfFamily *orr_hf__family(const char *type);
@@ -39,8 +39,7 @@ uint32_t orr_hf__optional(HfReader *r, const char *key, uint32_t max); /* 0 if a
 /* Marks @key as one that says nothing new. */
 void orr_hf__ignore(HfReader *r, const char *key);
 const char *orr_hf__text(HfReader *r, const char *const *names, const char *fallback);
-void orr_hf__complain(HfReader *r, const char *key, const char *format, ...)
-    G_GNUC_PRINTF(3, 4);
+void orr_hf__complain(HfReader *r, const char *key, const char *format, ...) G_GNUC_PRINTF(3, 4);
 void orr_hf__warn(HfReader *r, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* Complains of each key that nobody asked for and that is not known to be harmless. */
 void orr_hf__check_unknown(HfReader *r);

@@ -7,7 +7,7 @@
 #include "sim/model/params.h"
 #include "workloads/hf_priv.h"
 
-#define MAX_LAYERS 100000   /* the bounds of model files */
+#define MAX_LAYERS 100000 /* the bounds of model files */
 #define MAX_WIDTH (1 << 24)
 #define MAX_VOCAB 100000000
 
@@ -20,16 +20,15 @@ static const char *const heads_names[] = {"num_attention_heads", "n_head", "num_
                                           NULL};
 static const char *const kv_names[] = {"num_key_value_heads", "num_kv_heads", "n_head_kv", NULL};
 static const char *const head_dim_names[] = {"head_dim", "attention_head_dim", NULL};
-static const char *const ffn_names[] = {"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size",
-                                        NULL};
+static const char *const ffn_names[] = {"intermediate_size", "ffn_dim", "n_inner",
+                                        "ffn_hidden_size", NULL};
 static const char *const vocab_names[] = {"vocab_size", NULL};
-static const char *const position_names[] = {"max_position_embeddings", "n_positions", "max_seq_len",
-                                             "n_ctx", NULL};
+static const char *const position_names[] = {"max_position_embeddings", "n_positions",
+                                             "max_seq_len", "n_ctx", NULL};
 static const char *const activation_names[] = {"hidden_activation", "hidden_act",
                                                "activation_function", "activation", NULL};
 
-static bool has_any(HfReader *r, const char *const *names)
-{
+static bool has_any(HfReader *r, const char *const *names) {
     for (guint i = 0; names[i] != NULL; i++)
         if (orr_json_has(r->object, names[i]))
             return true;
@@ -38,8 +37,7 @@ static bool has_any(HfReader *r, const char *const *names)
 
 /* A count with the default of the class, which is said when it is used. */
 static uint32_t count_or_default(HfReader *r, const char *const *names, uint32_t max,
-                                 uint32_t fallback)
-{
+                                 uint32_t fallback) {
     uint32_t value = orr_hf__count(r, names, max, fallback);
     if (fallback != 0 && !has_any(r, names))
         orr_hf__warn(r, "%s is absent: %u, the default of %s", names[0], value,
@@ -47,15 +45,14 @@ static uint32_t count_or_default(HfReader *r, const char *const *names, uint32_t
     return value;
 }
 
-static void read_activation(HfReader *r, OrrModel *m)
-{
+static void read_activation(HfReader *r, OrrModel *m) {
     static const struct {
         const char *name;
         OrrActivation activation;
     } rows[] = {
-        {"relu", ORR_RELU},      {"gelu", ORR_GELU},          {"gelu_new", ORR_GELU},
-        {"gelu_fast", ORR_GELU}, {"gelu_python", ORR_GELU},   {"gelu_pytorch_tanh", ORR_GELU},
-        {"silu", ORR_SILU},      {"swish", ORR_SILU},         {"quick_gelu", ORR_GELU},
+        {"relu", ORR_RELU},      {"gelu", ORR_GELU},        {"gelu_new", ORR_GELU},
+        {"gelu_fast", ORR_GELU}, {"gelu_python", ORR_GELU}, {"gelu_pytorch_tanh", ORR_GELU},
+        {"silu", ORR_SILU},      {"swish", ORR_SILU},       {"quick_gelu", ORR_GELU},
     };
     const char *seen = orr_hf__text(r, activation_names, r->family->activation);
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
@@ -70,8 +67,7 @@ static void read_activation(HfReader *r, OrrModel *m)
     orr_hf__complain(r, key, "is not modelled; relu, gelu (and its kinds) or silu will do");
 }
 
-static void read_shape(HfReader *r, OrrModel *m)
-{
+static void read_shape(HfReader *r, OrrModel *m) {
     const OrrModel *d = &r->family->shape;
     m->layers = orr_hf__count(r, layers_names, MAX_LAYERS, 0);
     m->hidden = orr_hf__count(r, hidden_names, MAX_WIDTH, 0);
@@ -91,12 +87,12 @@ static void read_shape(HfReader *r, OrrModel *m)
         m->max_positions = count_or_default(r, position_names, 1 << 30, d->max_positions);
     if (r->errors->len == 0 && d->head_dim == 0 && !has_any(r, head_dim_names) &&
         m->hidden % m->heads != 0)
-        orr_hf__complain(r, heads_names[0], "does not divide the width %u; give head_dim", m->hidden);
+        orr_hf__complain(r, heads_names[0], "does not divide the width %u; give head_dim",
+                         m->hidden);
 }
 
 /* Newer configs spell out which layers have windows. */
-static void read_layer_types(HfReader *r, OrrModel *m)
-{
+static void read_layer_types(HfReader *r, OrrModel *m) {
     orr_hf__ignore(r, "layer_types");
     JsonArray *types = NULL;
     if (!orr_json_has(r->object, "layer_types") ||
@@ -109,8 +105,10 @@ static void read_layer_types(HfReader *r, OrrModel *m)
         const char *type = JSON_NODE_HOLDS_VALUE(node) ? json_node_get_string(node) : NULL;
         bool full = g_strcmp0(type, "full_attention") == 0;
         if (!full && g_strcmp0(type, "sliding_attention") != 0) {
-            orr_hf__complain(r, "layer_types", "\"%s\" is not modelled; full_attention and "
-                             "sliding_attention will do", type != NULL ? type : "?");
+            orr_hf__complain(r, "layer_types",
+                             "\"%s\" is not modelled; full_attention and "
+                             "sliding_attention will do",
+                             type != NULL ? type : "?");
             return;
         }
         n_full += full;
@@ -125,15 +123,16 @@ static void read_layer_types(HfReader *r, OrrModel *m)
     } else if (is_regular && period > 1) {
         m->window_every = period;
     } else {
-        orr_hf__complain(r, "layer_types", "only all alike, or every n-th of %u layers full, are "
-                         "modelled", m->layers);
+        orr_hf__complain(r, "layer_types",
+                         "only all alike, or every n-th of %u layers full, are "
+                         "modelled",
+                         m->layers);
     }
     if (m->window_every > 0 && m->window == 0)
         orr_hf__complain(r, "sliding_window", "is missing, though layer_types has windows");
 }
 
-static void check_shape(HfReader *r, const OrrModel *m)
-{
+static void check_shape(HfReader *r, const OrrModel *m) {
     if (m->heads % m->kv_heads != 0)
         orr_hf__complain(r, kv_names[0], "%u key-value heads do not divide %u heads", m->kv_heads,
                          m->heads);
@@ -141,14 +140,12 @@ static void check_shape(HfReader *r, const OrrModel *m)
         orr_hf__complain(r, "hidden_act", "a gated ReLU is not modelled; silu or gelu will do");
 }
 
-static void put_flag(GString *out, const char *key, bool value)
-{
+static void put_flag(GString *out, const char *key, bool value) {
     g_string_append_printf(out, "%s = %s\n", key, value ? "yes" : "no");
 }
 
 /* One line of a key file: no line ends, no " #". */
-static char *one_line(const char *text)
-{
+static char *one_line(const char *text) {
     char *line = g_strndup(text, 200); /* a name, not a novel */
     for (char *c = line; *c != '\0'; c++)
         if (g_ascii_iscntrl(*c) || *c == '#' || (guchar)*c > 126)
@@ -156,8 +153,7 @@ static char *one_line(const char *text)
     return g_strstrip(line);
 }
 
-static char *model_text(const OrrModel *m, const char *name)
-{
+static char *model_text(const OrrModel *m, const char *name) {
     static const char *const norms[] = {"layer_norm", "rms_norm"};
     static const char *const activations[] = {"relu", "gelu", "silu"};
     static const char *const positions[] = {"none", "learned", "rope", "alibi"};
@@ -167,9 +163,10 @@ static char *model_text(const OrrModel *m, const char *name)
     GString *out = g_string_new("[model]\n");
     g_string_append_printf(out, "family = %s\nsummary = %s, imported\nsource = config.json of %s\n",
                            m->family, clean, clean);
-    g_string_append_printf(out, "layers = %u\nhidden = %u\nheads = %u\nkv_heads = %u\nhead_dim = %u\n"
-                           "ffn = %u\n", m->layers, m->hidden, m->heads, m->kv_heads, m->head_dim,
-                           m->ffn);
+    g_string_append_printf(out,
+                           "layers = %u\nhidden = %u\nheads = %u\nkv_heads = %u\nhead_dim = %u\n"
+                           "ffn = %u\n",
+                           m->layers, m->hidden, m->heads, m->kv_heads, m->head_dim, m->ffn);
     put_flag(out, "gated", m->is_gated);
     g_string_append_printf(out, "vocab = %u\nnorm = %s\n", m->vocab, norms[m->norm]);
     put_flag(out, "norm_bias", m->norm_bias);
@@ -185,10 +182,16 @@ static char *model_text(const OrrModel *m, const char *name)
         const char *key;
         bool value;
     } flags[] = {
-        {"tied", m->is_tied}, {"qkv_bias", m->qkv_bias}, {"out_bias", m->out_bias},
-        {"mlp_bias", m->mlp_bias}, {"head_bias", m->head_bias}, {"qk_norm", m->has_qk_norm},
-        {"post_norms", m->has_post_norms}, {"embedding_norm", m->has_embedding_norm},
-        {"parallel", m->is_parallel}, {"shares_norm", m->shares_norm},
+        {"tied", m->is_tied},
+        {"qkv_bias", m->qkv_bias},
+        {"out_bias", m->out_bias},
+        {"mlp_bias", m->mlp_bias},
+        {"head_bias", m->head_bias},
+        {"qk_norm", m->has_qk_norm},
+        {"post_norms", m->has_post_norms},
+        {"embedding_norm", m->has_embedding_norm},
+        {"parallel", m->is_parallel},
+        {"shares_norm", m->shares_norm},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(flags); i++)
         put_flag(out, flags[i].key, flags[i].value);
@@ -200,8 +203,7 @@ static char *model_text(const OrrModel *m, const char *name)
 }
 
 /* The object that describes the text model; parts beside it are left out. */
-static void find_text_part(HfReader *r)
-{
+static void find_text_part(HfReader *r) {
     JsonObject *root = r->object;
     for (guint i = 0; nests[i] != NULL; i++)
         if (orr_json_has(root, nests[i]) &&
@@ -211,8 +213,7 @@ static void find_text_part(HfReader *r)
         }
 }
 
-static void read_tied(HfReader *r, JsonObject *root, OrrModel *m)
-{
+static void read_tied(HfReader *r, JsonObject *root, OrrModel *m) {
     JsonObject *text = r->object;
     if (text != root && !orr_json_has(text, "tie_word_embeddings") &&
         orr_json_has(root, "tie_word_embeddings"))
@@ -222,8 +223,7 @@ static void read_tied(HfReader *r, JsonObject *root, OrrModel *m)
 }
 
 /* The family, or NULL with the reason among the errors. */
-static const HfFamily *find_family(HfReader *r)
-{
+static const HfFamily *find_family(HfReader *r) {
     const char *type = orr_hf__text(r, type_names, NULL), *because_of;
     const char *reason = orr_hf__refusal(type != NULL ? type : "", r->object, &because_of);
     if (reason != NULL) {
@@ -239,8 +239,7 @@ static const HfFamily *find_family(HfReader *r)
     return family;
 }
 
-static char *import_object(HfReader *r, const char *name)
-{
+static char *import_object(HfReader *r, const char *name) {
     JsonObject *root = r->object;
     find_text_part(r);
     r->family = find_family(r);
@@ -261,8 +260,7 @@ static char *import_object(HfReader *r, const char *name)
     return r->errors->len > 0 ? NULL : model_text(&m, name);
 }
 
-static char *import_json(OrrJson *json, GString *warnings, GError **error)
-{
+static char *import_json(OrrJson *json, GString *warnings, GError **error) {
     HfReader r = {.json = json, .warnings = warnings};
     r.object = orr_json_root_object(json, error);
     if (r.object == NULL)
@@ -283,15 +281,13 @@ static char *import_json(OrrJson *json, GString *warnings, GError **error)
     return text;
 }
 
-char *orr_import_hf(const char *path, GString *warnings, GError **error)
-{
+char *orr_import_hf(const char *path, GString *warnings, GError **error) {
     g_autoptr(OrrJson) json = orr_json_load(path, ORR_JSON_INFINITY, error);
     return json != NULL ? import_json(json, warnings, error) : NULL;
 }
 
 char *orr_import_hf_text(const char *name, const char *text, gsize length, GString *warnings,
-                         GError **error)
-{
+                         GError **error) {
     g_autoptr(OrrJson) json = orr_json_parse(name, text, length, ORR_JSON_INFINITY, error);
     return json != NULL ? import_json(json, warnings, error) : NULL;
 }

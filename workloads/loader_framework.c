@@ -13,19 +13,21 @@
 static const char *const attention_names[] = {"flash", "unfused", "memory_efficient", NULL};
 static const char *const library_names[] = {"native", "flash2", "flash1", "triton", NULL};
 static const char *const reduce_names[] = {"at_end", "each_micro_batch", "each_run", NULL};
-static const char *const ends_names[] = {"with_layers", "own_chunk", "one_layer_less", "as_layers",
-                                         "by_cost", NULL};
+static const char *const ends_names[] = {"with_layers", "own_chunk", "one_layer_less",
+                                         "as_layers",   "by_cost",   NULL};
 
 #define AT(member) offsetof(OrrFramework, member)
 #define FLAG(group, key, member)                                                                   \
-    {group, key, ORR_FIELD_BOOL, ORR_DIM_NONE, NULL, 0, 0, NULL, AT(member), 0, ORR_KEY_REQUIRED}
+    { group, key, ORR_FIELD_BOOL, ORR_DIM_NONE, NULL, 0, 0, NULL, AT(member), 0, ORR_KEY_REQUIRED }
 #define NUMBER(group, key, dim, min, max, member)                                                  \
-    {group, key, ORR_FIELD_NUMBER, dim, NULL, min, max, NULL, AT(member), min, ORR_KEY_REQUIRED}
+    { group, key, ORR_FIELD_NUMBER, dim, NULL, min, max, NULL, AT(member), min, ORR_KEY_REQUIRED }
 #define COUNT(group, key, noun, max, member)                                                       \
-    {group, key, ORR_FIELD_COUNT, ORR_DIM_COUNT, noun, 0, max, NULL, AT(member), 0,                \
-     ORR_KEY_REQUIRED}
+    {                                                                                              \
+        group, key, ORR_FIELD_COUNT, ORR_DIM_COUNT, noun, 0, max, NULL, AT(member), 0,             \
+            ORR_KEY_REQUIRED                                                                       \
+    }
 #define ENUM(group, key, names, member)                                                            \
-    {group, key, ORR_FIELD_ENUM, ORR_DIM_NONE, NULL, 0, 0, names, AT(member), 0, ORR_KEY_REQUIRED}
+    { group, key, ORR_FIELD_ENUM, ORR_DIM_NONE, NULL, 0, 0, names, AT(member), 0, ORR_KEY_REQUIRED }
 /* A host second is far beyond any launch, a terabyte beyond any bucket. */
 #define TIME(key, member) NUMBER("host", key, ORR_DIM_TIME, 0, 1e9, member)
 #define BYTES(group, key, member) NUMBER(group, key, ORR_DIM_BYTES, 0, 1e12, member)
@@ -115,28 +117,26 @@ static const struct {
     {"gather", AT(defaults.gather)},
 };
 
-static void read_dtypes(OrrKeys *keys, OrrFramework *f)
-{
+static void read_dtypes(OrrKeys *keys, OrrFramework *f) {
     const char *names[ORR_N_DTYPES + 2] = {"compute"};
     for (int d = 0; d < ORR_N_DTYPES; d++)
         names[d + 1] = orr_dtype_names[d];
     for (size_t i = 0; i < G_N_ELEMENTS(dtype_defaults); i++) {
         int *at = (int *)(void *)((char *)f + dtype_defaults[i].offset);
-        *at = orr_keys_enum(keys, "defaults", dtype_defaults[i].key, names, 0, ORR_KEY_REQUIRED) - 1;
+        *at =
+            orr_keys_enum(keys, "defaults", dtype_defaults[i].key, names, 0, ORR_KEY_REQUIRED) - 1;
     }
 }
 
 /* Kinds without a key of their own: sequence parallelism is TP's traffic, tied-embedding gradients
  * are gradients; at the end of a step no kernel runs beside the barrier. */
-static void fill_rates(double rate[ORR_N_COMM_KINDS])
-{
+static void fill_rates(double rate[ORR_N_COMM_KINDS]) {
     rate[ORR_COMM_SP] = rate[ORR_COMM_TP];
     rate[ORR_COMM_EMBEDDING] = rate[ORR_COMM_DP_GRADIENT];
     rate[ORR_COMM_STEP_END] = 1;
 }
 
-static const char *group_of_key(const char *key)
-{
+static const char *group_of_key(const char *key) {
     for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
         if (strcmp(fields[i].key, key) == 0)
             return fields[i].group;
@@ -147,8 +147,7 @@ static const char *group_of_key(const char *key)
 }
 
 /* Keys that @keys lacks and @base has become its own. */
-static void take_from_base(OrrKeys *keys, OrrKeys *base)
-{
+static void take_from_base(OrrKeys *keys, OrrKeys *base) {
     for (size_t i = 0; i < G_N_ELEMENTS(fields) + G_N_ELEMENTS(dtype_defaults) + 1; i++) {
         const char *group = "framework", *key = "flops_formula";
         if (i < G_N_ELEMENTS(fields)) {
@@ -165,13 +164,13 @@ static void take_from_base(OrrKeys *keys, OrrKeys *base)
     }
 }
 
-static bool inherit(OrrKeys *keys, OrrSources *sources, GError **error)
-{
+static bool inherit(OrrKeys *keys, OrrSources *sources, GError **error) {
     g_autofree char *base_ref =
         g_strdup(orr_keys_string(keys, "framework", "based_on", NULL, ORR_KEY_QUIET));
     for (int depth = 0; *base_ref != '\0'; depth++) {
         if (depth == MAX_BASES)
-            return orr_fail_input(error, "%s: [framework] based_on = %s: more than %d profiles "
+            return orr_fail_input(error,
+                                  "%s: [framework] based_on = %s: more than %d profiles "
                                   "lead on to one another; end the chain or the circle",
                                   orr_keys_name(keys), base_ref, MAX_BASES);
         g_autoptr(OrrKeys) base = orr_workloads__open("frameworks", base_ref, sources, error);
@@ -186,8 +185,7 @@ static bool inherit(OrrKeys *keys, OrrSources *sources, GError **error)
     return true;
 }
 
-void orr_workloads__check_formula(OrrKeys *keys, const char *group, const char *formula)
-{
+void orr_workloads__check_formula(OrrKeys *keys, const char *group, const char *formula) {
     for (size_t i = 0; orr_flops_formulas[i] != NULL; i++)
         if (strcmp(orr_flops_formulas[i], formula) == 0)
             return;
@@ -196,8 +194,7 @@ void orr_workloads__check_formula(OrrKeys *keys, const char *group, const char *
 }
 
 OrrFramework *orr_workload_framework(const char *ref, const OrrOverride *overrides,
-                                     uint32_t n_overrides, OrrSources *sources, GError **error)
-{
+                                     uint32_t n_overrides, OrrSources *sources, GError **error) {
     g_autoptr(OrrKeys) keys = orr_workloads__open("frameworks", ref, sources, error);
     if (keys == NULL)
         return NULL;

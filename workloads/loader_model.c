@@ -18,13 +18,17 @@ static const char *const position_names[] = {"none", "learned", "rope", "alibi",
 
 #define AT(member) offsetof(OrrModel, member)
 #define COUNT(key, noun, min, max, fallback, flags, member)                                        \
-    {"model", key, ORR_FIELD_COUNT, ORR_DIM_COUNT, noun, min, max, NULL, AT(member), fallback,     \
-     flags}
+    {                                                                                              \
+        "model", key, ORR_FIELD_COUNT, ORR_DIM_COUNT, noun, min, max, NULL, AT(member), fallback,  \
+            flags                                                                                  \
+    }
 #define ENUM(key, names, member)                                                                   \
-    {"model", key, ORR_FIELD_ENUM, ORR_DIM_NONE, NULL, 0, 0, names, AT(member), 0,                 \
-     ORR_KEY_REQUIRED}
+    {                                                                                              \
+        "model", key, ORR_FIELD_ENUM, ORR_DIM_NONE, NULL, 0, 0, names, AT(member), 0,              \
+            ORR_KEY_REQUIRED                                                                       \
+    }
 #define FLAG(key, flags, member)                                                                   \
-    {"model", key, ORR_FIELD_BOOL, ORR_DIM_NONE, NULL, 0, 0, NULL, AT(member), 0, flags}
+    { "model", key, ORR_FIELD_BOOL, ORR_DIM_NONE, NULL, 0, 0, NULL, AT(member), 0, flags }
 
 /* Read first: the defaults of the rest depend on them. */
 static const OrrField shape_fields[] = {
@@ -53,8 +57,7 @@ static const OrrField detail_fields[] = {
     COUNT("window", "tokens", 0, 1e9, 0, ORR_KEY_QUIET, window),
 };
 
-static void read_dependent(OrrKeys *keys, OrrModel *m)
-{
+static void read_dependent(OrrKeys *keys, OrrModel *m) {
     m->kv_heads = (uint32_t)orr_keys_int(keys, "model", "kv_heads", NULL, 1, MAX_WIDTH, m->heads,
                                          ORR_KEY_OPTIONAL);
     uint32_t even = m->hidden / m->heads;
@@ -78,14 +81,13 @@ static void read_dependent(OrrKeys *keys, OrrModel *m)
     bool layer_norm = m->norm == ORR_LAYER_NORM;
     m->norm_bias = orr_keys_bool(keys, "model", "norm_bias", layer_norm,
                                  layer_norm ? ORR_KEY_OPTIONAL : ORR_KEY_QUIET);
-    m->window_every = (uint32_t)orr_keys_int(keys, "model", "window_every", "layers", 1,
-                                             MAX_LAYERS, 1, ORR_KEY_QUIET);
+    m->window_every = (uint32_t)orr_keys_int(keys, "model", "window_every", "layers", 1, MAX_LAYERS,
+                                             1, ORR_KEY_QUIET);
     if (m->window == 0)
         m->window_every = 0;
 }
 
-static void check_model(OrrKeys *keys, const OrrModel *m)
-{
+static void check_model(OrrKeys *keys, const OrrModel *m) {
     if (m->heads % m->kv_heads != 0)
         orr_keys_complain(keys, "model", "kv_heads",
                           "%u key-value heads do not divide %u heads; use a divisor of %u",
@@ -102,8 +104,7 @@ static void check_model(OrrKeys *keys, const OrrModel *m)
 }
 
 /* An expectation belongs to the file's own shapes, not to overridden ones. */
-static void check_expected(OrrKeys *keys, const OrrModel *m, bool is_overridden)
-{
+static void check_expected(OrrKeys *keys, const OrrModel *m, bool is_overridden) {
     int64_t expected = orr_keys_int(keys, "model", "expect_parameters", "parameters", 1,
                                     INT64_C(1) << 52, 0, ORR_KEY_QUIET);
     if (expected == 0 || is_overridden || m->heads % m->kv_heads != 0)
@@ -113,11 +114,11 @@ static void check_expected(OrrKeys *keys, const OrrModel *m, bool is_overridden)
     if (params.total != (uint64_t)expected)
         orr_keys_complain(keys, "model", "expect_parameters",
                           "these shapes have %" PRIu64 " parameters; correct the shapes or the "
-                          "expectation", params.total);
+                          "expectation",
+                          params.total);
 }
 
-static bool override_model(OrrKeys *keys, const OrrOverride *overrides, uint32_t n)
-{
+static bool override_model(OrrKeys *keys, const OrrOverride *overrides, uint32_t n) {
     bool any = false;
     for (uint32_t i = 0; i < n; i++) {
         if (g_strcmp0(overrides[i].group, "model") != 0)
@@ -129,8 +130,7 @@ static bool override_model(OrrKeys *keys, const OrrOverride *overrides, uint32_t
 }
 
 OrrModel *orr_workload_model(const char *ref, const OrrOverride *overrides, uint32_t n_overrides,
-                             OrrSources *sources, GError **error)
-{
+                             OrrSources *sources, GError **error) {
     g_autoptr(OrrKeys) keys = orr_workloads__open("models", ref, sources, error);
     if (keys == NULL)
         return NULL;

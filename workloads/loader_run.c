@@ -11,13 +11,13 @@ const char *const orr_interval_policy_names[] = {"fixed", "young", "daly", "sear
 #define AT(member) offsetof(OrrRunFile, member)
 #define NS_MAX (100 * 365.25 * 86400e9) /* a century, far below INT64_MAX ns */
 #define TIME(g, k, m, d, flags)                                                                    \
-    {g, k, ORR_FIELD_NUMBER, ORR_DIM_TIME, NULL, 0, NS_MAX, NULL, AT(m), d, flags}
+    { g, k, ORR_FIELD_NUMBER, ORR_DIM_TIME, NULL, 0, NS_MAX, NULL, AT(m), d, flags }
 #define NUMBER(g, k, dim, max, m, d)                                                               \
-    {g, k, ORR_FIELD_NUMBER, dim, NULL, 0, max, NULL, AT(m), d, ORR_KEY_QUIET}
+    { g, k, ORR_FIELD_NUMBER, dim, NULL, 0, max, NULL, AT(m), d, ORR_KEY_QUIET }
 #define COUNT(g, k, noun, max, m, d)                                                               \
-    {g, k, ORR_FIELD_COUNT, ORR_DIM_NONE, noun, 0, max, NULL, AT(m), d, ORR_KEY_QUIET}
+    { g, k, ORR_FIELD_COUNT, ORR_DIM_NONE, noun, 0, max, NULL, AT(m), d, ORR_KEY_QUIET }
 #define ENUM(g, k, names, m, d, flags)                                                             \
-    {g, k, ORR_FIELD_ENUM, ORR_DIM_NONE, NULL, 0, 0, names, AT(m), d, flags}
+    { g, k, ORR_FIELD_ENUM, ORR_DIM_NONE, NULL, 0, 0, names, AT(m), d, flags }
 
 static const OrrField fields[] = {
     TIME("run", "length", length_ns, 0, ORR_KEY_QUIET),
@@ -57,8 +57,7 @@ static const OrrField fields[] = {
      AT(checkpoint.is_async), 0, ORR_KEY_OPTIONAL},
 };
 
-void orr_run_file_free(OrrRunFile *f)
-{
+void orr_run_file_free(OrrRunFile *f) {
     if (!f)
         return;
     for (uint32_t i = 0; i < f->n_stores; i++)
@@ -71,15 +70,13 @@ void orr_run_file_free(OrrRunFile *f)
     g_free(f);
 }
 
-static char *text_of(OrrKeys *keys, const char *key, OrrKeyFlags flags)
-{
+static char *text_of(OrrKeys *keys, const char *key, OrrKeyFlags flags) {
     return g_strdup(orr_keys_string(keys, "run", key, "", flags));
 }
 
 /* "15.6e12 tokens": more than a whole number of 2^53 can hold is fine, an exponent too. */
 static double amount(OrrKeys *keys, const char *group, const char *key, const char *noun,
-                     OrrKeyFlags flags)
-{
+                     OrrKeyFlags flags) {
     const char *text = orr_keys_string(keys, group, key, "", flags), *rest;
     if (*text == '\0')
         return 0;
@@ -96,14 +93,12 @@ static double amount(OrrKeys *keys, const char *group, const char *key, const ch
     return value;
 }
 
-static bool is_file_group(const char *group)
-{
+static bool is_file_group(const char *group) {
     return strcmp(group, "run") == 0 || strcmp(group, "recovery") == 0 ||
            strcmp(group, "checkpoint") == 0;
 }
 
-bool orr_run_file_owns(const OrrRunFile *f, const char *group)
-{
+bool orr_run_file_owns(const OrrRunFile *f, const char *group) {
     if (is_file_group(group))
         return true;
     for (uint32_t i = 0; i < f->n_stores; i++)
@@ -117,8 +112,7 @@ bool orr_run_file_owns(const OrrRunFile *f, const char *group)
 
 /* Names in a list become groups; the override of one may come only then. */
 static char **group_list(OrrKeys *keys, const char *group, const char *key,
-                         const OrrOverride *overrides, uint32_t n_overrides)
-{
+                         const OrrOverride *overrides, uint32_t n_overrides) {
     char **names = orr_keys_strings(keys, group, key, ORR_KEY_QUIET);
     for (guint i = 0; names && names[i]; i++)
         for (uint32_t o = 0; o < n_overrides; o++)
@@ -128,8 +122,7 @@ static char **group_list(OrrKeys *keys, const char *group, const char *key,
     return names;
 }
 
-static void read_stores(OrrKeys *keys, OrrRunFile *f, char **names)
-{
+static void read_stores(OrrKeys *keys, OrrRunFile *f, char **names) {
     f->n_stores = names ? g_strv_length(names) : 0;
     f->stores = g_new0(OrrRunStore, f->n_stores + 1);
     if (f->n_stores > 4)
@@ -137,29 +130,29 @@ static void read_stores(OrrKeys *keys, OrrRunFile *f, char **names)
     for (uint32_t i = 0; i < f->n_stores; i++) {
         OrrRunStore *s = &f->stores[i];
         const char *g = s->name = g_strdup(names[i]);
-        s->bytes_per_s = orr_keys_number(keys, g, "bandwidth", ORR_DIM_RATE, 0, 1e18, 0,
-                                         ORR_KEY_QUIET);
-        s->writer_bytes_per_s = orr_keys_number(keys, g, "writer", ORR_DIM_RATE, 0, 1e18, 0,
-                                                ORR_KEY_QUIET);
-        s->read_bytes_per_s = orr_keys_number(keys, g, "read", ORR_DIM_RATE, 0, 1e18, 0,
-                                              ORR_KEY_QUIET);
-        s->latency_ns = orr_keys_number(keys, g, "latency", ORR_DIM_TIME, 0, 3600e9, 0,
-                                        ORR_KEY_OPTIONAL);
-        s->every = (uint32_t)orr_keys_int(keys, g, "every", "checkpoints", 1, 1 << 20, 1,
-                                          ORR_KEY_QUIET);
-        s->keep = (uint32_t)orr_keys_int(keys, g, "keep", "checkpoints", 1, 1 << 20, 2,
-                                         ORR_KEY_OPTIONAL);
+        s->bytes_per_s =
+            orr_keys_number(keys, g, "bandwidth", ORR_DIM_RATE, 0, 1e18, 0, ORR_KEY_QUIET);
+        s->writer_bytes_per_s =
+            orr_keys_number(keys, g, "writer", ORR_DIM_RATE, 0, 1e18, 0, ORR_KEY_QUIET);
+        s->read_bytes_per_s =
+            orr_keys_number(keys, g, "read", ORR_DIM_RATE, 0, 1e18, 0, ORR_KEY_QUIET);
+        s->latency_ns =
+            orr_keys_number(keys, g, "latency", ORR_DIM_TIME, 0, 3600e9, 0, ORR_KEY_OPTIONAL);
+        s->every =
+            (uint32_t)orr_keys_int(keys, g, "every", "checkpoints", 1, 1 << 20, 1, ORR_KEY_QUIET);
+        s->keep =
+            (uint32_t)orr_keys_int(keys, g, "keep", "checkpoints", 1, 1 << 20, 2, ORR_KEY_OPTIONAL);
         s->survives = (OrrScope)orr_keys_enum(keys, g, "survives", orr_scope_names, ORR_SCOPE_ALL,
                                               ORR_KEY_OPTIONAL);
         if (!(s->bytes_per_s > 0) && !(s->writer_bytes_per_s > 0))
-            orr_keys_complain(keys, g, "bandwidth",
-                              "the store has no speed; bandwidth = 200 GB/s of the whole, or writer "
-                              "= 2 GB/s of one writer, would do");
+            orr_keys_complain(
+                keys, g, "bandwidth",
+                "the store has no speed; bandwidth = 200 GB/s of the whole, or writer "
+                "= 2 GB/s of one writer, would do");
     }
 }
 
-static void read_stages(OrrKeys *keys, OrrRunFile *f, char **names)
-{
+static void read_stages(OrrKeys *keys, OrrRunFile *f, char **names) {
     f->n_stages = names ? g_strv_length(names) : 0;
     f->stages = g_new0(OrrRunStage, f->n_stages + 1);
     for (uint32_t i = 0; i < f->n_stages; i++) {
@@ -170,14 +163,15 @@ static void read_stages(OrrKeys *keys, OrrRunFile *f, char **names)
     }
 }
 
-static void check(OrrKeys *keys, const OrrRunFile *f)
-{
+static void check(OrrKeys *keys, const OrrRunFile *f) {
     if (!(f->length_ns > 0) && !(f->tokens > 0) && !(f->steps > 0))
-        orr_keys_complain(keys, "run", "length", "the run has no end; length = 54 d, tokens = 15e12 "
+        orr_keys_complain(keys, "run", "length",
+                          "the run has no end; length = 54 d, tokens = 15e12 "
                           "tokens or steps = 1000 steps would do");
     bool is_given = f->step_ns > 0;
     if (is_given == (*f->job_ref != '\0'))
-        orr_keys_complain(keys, "run", "job", "either the job whose step is simulated, or "
+        orr_keys_complain(keys, "run", "job",
+                          "either the job whose step is simulated, or "
                           "step_time, gpus and tokens_per_step");
     if (is_given && (f->gpus == 0 || !(f->tokens_per_step > 0)))
         orr_keys_complain(keys, "run", "step_time", "needs gpus and tokens_per_step beside it");
@@ -189,7 +183,8 @@ static void check(OrrKeys *keys, const OrrRunFile *f)
     bool has_interval = f->checkpoint.interval_ns > 0 || f->checkpoint.interval_steps > 0;
     bool is_fixed = f->checkpoint.policy == ORR_INTERVAL_FIXED;
     if (f->n_stores > 0 && is_fixed != has_interval)
-        orr_keys_complain(keys, "checkpoint", "interval", "interval = 30 min, interval_steps = 100 "
+        orr_keys_complain(keys, "checkpoint", "interval",
+                          "interval = 30 min, interval_steps = 100 "
                           "steps, or one of the policies young, daly, search would do");
     if (f->checkpoint.interval_ns > 0 && f->checkpoint.interval_steps > 0)
         orr_keys_complain(keys, "checkpoint", "interval_steps", "interval is given too; keep one");
@@ -197,8 +192,7 @@ static void check(OrrKeys *keys, const OrrRunFile *f)
         orr_keys_complain(keys, "run", "contract", "needs prices = a file of workloads/prices");
 }
 
-static void read_all(OrrKeys *keys, OrrRunFile *f, const OrrOverride *overrides, uint32_t n)
-{
+static void read_all(OrrKeys *keys, OrrRunFile *f, const OrrOverride *overrides, uint32_t n) {
     f->summary = text_of(keys, "summary", ORR_KEY_QUIET);
     f->source = text_of(keys, "source", ORR_KEY_REQUIRED);
     f->job_ref = text_of(keys, "job", ORR_KEY_QUIET);
@@ -221,8 +215,7 @@ static void read_all(OrrKeys *keys, OrrRunFile *f, const OrrOverride *overrides,
 }
 
 /* The run file of that name; or, for the name of a job, a run of it. */
-static OrrKeys *open_run(const char *ref, OrrSources *sources, GError **error)
-{
+static OrrKeys *open_run(const char *ref, OrrSources *sources, GError **error) {
     GError *inner = NULL;
     OrrKeys *keys = orr_workloads__open("runs", ref, sources, &inner);
     if (keys)
@@ -233,13 +226,13 @@ static OrrKeys *open_run(const char *ref, OrrSources *sources, GError **error)
         return NULL;
     }
     g_error_free(inner);
-    g_autofree char *text = g_strdup_printf("[run]\njob = %s\nsource = the job of that name\n", ref);
+    g_autofree char *text =
+        g_strdup_printf("[run]\njob = %s\nsource = the job of that name\n", ref);
     return orr_keys_parse(ref, text, strlen(text), error);
 }
 
 OrrRunFile *orr_workload_run(const char *ref, const OrrOverride *overrides, uint32_t n_overrides,
-                             OrrSources *sources, GError **error)
-{
+                             OrrSources *sources, GError **error) {
     g_autoptr(OrrKeys) keys = open_run(ref, sources, error);
     if (!keys)
         return NULL;
@@ -257,8 +250,7 @@ OrrRunFile *orr_workload_run(const char *ref, const OrrOverride *overrides, uint
     return g_steal_pointer(&f);
 }
 
-bool orr_run_parse_sets(const char *sets, GPtrArray *texts, GArray *overrides, GError **error)
-{
+bool orr_run_parse_sets(const char *sets, GPtrArray *texts, GArray *overrides, GError **error) {
     g_auto(GStrv) parts = g_strsplit(sets, ";", -1);
     for (guint i = 0; parts[i]; i++) {
         const char *text = g_strstrip(parts[i]);
@@ -266,7 +258,8 @@ bool orr_run_parse_sets(const char *sets, GPtrArray *texts, GArray *overrides, G
             continue;
         const char *equals = strchr(text, '='), *dot = strchr(text, '.');
         if (!equals || !dot || dot > equals || dot == text || dot + 1 == equals)
-            return orr_fail_input(error, "set = %s: group.key=value; group.key=value would do", text);
+            return orr_fail_input(error, "set = %s: group.key=value; group.key=value would do",
+                                  text);
         OrrOverride o = {.group = g_strstrip(g_strndup(text, (gsize)(dot - text))),
                          .key = g_strstrip(g_strndup(dot + 1, (gsize)(equals - dot - 1))),
                          .value = g_strstrip(g_strdup(equals + 1))};
@@ -278,15 +271,13 @@ bool orr_run_parse_sets(const char *sets, GPtrArray *texts, GArray *overrides, G
     return true;
 }
 
-static void free_listed(gpointer p)
-{
+static void free_listed(gpointer p) {
     OrrListed *l = p;
     g_free(l->name), g_free(l->summary), g_free(l->source);
     g_free(l);
 }
 
-GPtrArray *orr_run_list(const char *kind, GError **error)
-{
+GPtrArray *orr_run_list(const char *kind, GError **error) {
     bool is_failures = strcmp(kind, "failures") == 0;
     const char *group = is_failures ? kind : strcmp(kind, "prices") == 0 ? kind : "run";
     g_autofree char *folder = g_strconcat(is_failures ? "topologies/" : "workloads/", kind, NULL);

@@ -1,5 +1,5 @@
-/* Files of failures: a group a cause, its rate as a count in a window of observation, as a mean time
- * of one unit, or per thousand node-days. */
+/* Files of failures: a group a cause, its rate as a count in a window of observation, as a mean
+ * time of one unit, or per thousand node-days. */
 #include "workloads/loader_run.h"
 
 #include "sim/io/csv.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define NS_MAX (100 * 365.25 * 86400e9) /* a century, far below INT64_MAX ns */
+#define NS_MAX (100 * 365.25 * 86400e9)   /* a century, far below INT64_MAX ns */
 #define MTBF_MAX (1e6 * 365.25 * 86400e9) /* ours: of one part, a million years */
 
 /* The window that counts are of. */
@@ -16,38 +16,37 @@ typedef struct {
     double ns, gpus, nodes, switches, racks;
 } Window;
 
-static double units_in(const Window *w, OrrFailureUnit unit)
-{
+static double units_in(const Window *w, OrrFailureUnit unit) {
     const double all[ORR_N_UNITS] = {w->gpus, w->nodes, w->switches, w->racks, 1};
     return all[unit];
 }
 
 /* A time of the cause, else of the group [failures], else @fallback. */
-static int64_t time_of(OrrKeys *keys, const char *group, const char *key, double fallback)
-{
+static int64_t time_of(OrrKeys *keys, const char *group, const char *key, double fallback) {
     bool is_own = orr_keys_has(keys, group, key);
-    double common = orr_keys_number(keys, "failures", key, ORR_DIM_TIME, 0, NS_MAX, fallback,
+    double common =
+        orr_keys_number(keys, "failures", key, ORR_DIM_TIME, 0, NS_MAX, fallback, ORR_KEY_QUIET);
+    return (int64_t)orr_keys_number(keys, group, key, ORR_DIM_TIME, 0, NS_MAX, is_own ? 0 : common,
                                     ORR_KEY_QUIET);
-    return (int64_t)orr_keys_number(keys, group, key, ORR_DIM_TIME, 0, NS_MAX,
-                                    is_own ? 0 : common, ORR_KEY_QUIET);
 }
 
-static void read_rate(OrrKeys *keys, const Window *w, OrrFailureKind *k)
-{
+static void read_rate(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
     const char *g = k->name;
     double count = orr_keys_number(keys, g, "count", ORR_DIM_NONE, 0, 1e12, 0, ORR_KEY_QUIET);
     double mtbf = orr_keys_number(keys, g, "mtbf", ORR_DIM_TIME, 1, MTBF_MAX, 0, ORR_KEY_QUIET);
-    double rate = orr_keys_number(keys, g, "per_1000_node_days", ORR_DIM_NONE, 0, 1e9, 0,
-                                  ORR_KEY_QUIET);
+    double rate =
+        orr_keys_number(keys, g, "per_1000_node_days", ORR_DIM_NONE, 0, 1e9, 0, ORR_KEY_QUIET);
     int given = orr_keys_has(keys, g, "count") + orr_keys_has(keys, g, "mtbf") +
                 orr_keys_has(keys, g, "per_1000_node_days") + orr_keys_has(keys, g, "events");
     if (given != 1) {
-        orr_keys_complain(keys, g, "mtbf", "one of mtbf, count, per_1000_node_days and events says "
+        orr_keys_complain(keys, g, "mtbf",
+                          "one of mtbf, count, per_1000_node_days and events says "
                           "how often it strikes");
     } else if (orr_keys_has(keys, g, "count")) {
         double units = units_in(w, k->unit);
         if (!(w->ns > 0) || !(units > 0))
-            orr_keys_complain(keys, g, "count", "needs the window it was counted in: window = 54 d "
+            orr_keys_complain(keys, g, "count",
+                              "needs the window it was counted in: window = 54 d "
                               "and gpus, nodes, switches or racks in [failures]");
         else if (count > 0)
             k->mean_ns = w->ns * units / count;
@@ -61,14 +60,13 @@ static void read_rate(OrrKeys *keys, const Window *w, OrrFailureKind *k)
 }
 
 /* Strikes at the times of a CSV file: a column `time_h`, hours since the run began. */
-static void read_events(OrrKeys *keys, OrrFailureKind *k)
-{
+static void read_events(OrrKeys *keys, OrrFailureKind *k) {
     const char *ref = orr_keys_string(keys, k->name, "events", "", ORR_KEY_QUIET);
     if (*ref == '\0')
         return;
     g_autofree char *folder = g_path_get_dirname(orr_keys_name(keys));
-    g_autofree char *path = g_path_is_absolute(ref) ? g_strdup(ref)
-                                                    : g_build_filename(folder, ref, NULL);
+    g_autofree char *path =
+        g_path_is_absolute(ref) ? g_strdup(ref) : g_build_filename(folder, ref, NULL);
     GError *flaw = NULL;
     static const char *const need[] = {"time_h", NULL};
     int column = 0;
@@ -90,12 +88,12 @@ static void read_events(OrrKeys *keys, OrrFailureKind *k)
     }
 }
 
-static void read_cause(OrrKeys *keys, const Window *w, OrrFailureKind *k)
-{
+static void read_cause(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
     const char *g = k->name;
     k->component = (g_free(k->component),
                     g_strdup(orr_keys_string(keys, g, "component", "", ORR_KEY_REQUIRED)));
-    k->source = (g_free(k->source), g_strdup(orr_keys_string(keys, g, "source", "", ORR_KEY_QUIET)));
+    k->source =
+        (g_free(k->source), g_strdup(orr_keys_string(keys, g, "source", "", ORR_KEY_QUIET)));
     k->unit = (OrrFailureUnit)orr_keys_enum(keys, g, "unit", orr_failure_unit_names, ORR_UNIT_NODE,
                                             ORR_KEY_REQUIRED);
     k->law = (OrrFailureLaw)orr_keys_enum(keys, g, "law", orr_failure_law_names, 0, ORR_KEY_QUIET);
@@ -117,8 +115,8 @@ static void read_cause(OrrKeys *keys, const Window *w, OrrFailureKind *k)
     bool heals = lasts && !(k->effect == ORR_EFFECT_SLOW && k->nodes > 0);
     k->duration_ns = (int64_t)orr_keys_number(keys, g, "duration", ORR_DIM_TIME, 0, NS_MAX, 0,
                                               heals ? ORR_KEY_REQUIRED : ORR_KEY_QUIET);
-    k->notice_ns = (int64_t)orr_keys_number(keys, g, "notice", ORR_DIM_TIME, 0, NS_MAX, 0,
-                                            ORR_KEY_QUIET);
+    k->notice_ns =
+        (int64_t)orr_keys_number(keys, g, "notice", ORR_DIM_TIME, 0, NS_MAX, 0, ORR_KEY_QUIET);
     k->slow_sets = g_strdup(orr_keys_string(keys, g, "slow_set", "", ORR_KEY_QUIET));
     bool needs_factor = k->effect == ORR_EFFECT_SLOW && *k->slow_sets == '\0';
     k->slow_factor = 1 + orr_keys_number(keys, g, "slow", ORR_DIM_FRACTION, 0, 1000, 0,
@@ -127,23 +125,21 @@ static void read_cause(OrrKeys *keys, const Window *w, OrrFailureKind *k)
     read_events(keys, k);
 }
 
-static Window read_window(OrrKeys *keys)
-{
+static Window read_window(OrrKeys *keys) {
     Window w;
     w.ns = orr_keys_number(keys, "failures", "window", ORR_DIM_TIME, 1, NS_MAX, 0, ORR_KEY_QUIET);
     w.gpus = (double)orr_keys_int(keys, "failures", "gpus", "GPUs", 1, 1 << 30, 0, ORR_KEY_QUIET);
-    w.nodes = (double)orr_keys_int(keys, "failures", "nodes", "nodes", 1, 1 << 30, 0,
-                                   ORR_KEY_QUIET);
+    w.nodes =
+        (double)orr_keys_int(keys, "failures", "nodes", "nodes", 1, 1 << 30, 0, ORR_KEY_QUIET);
     w.switches = (double)orr_keys_int(keys, "failures", "switches", "switches", 1, 1 << 30, 0,
                                       ORR_KEY_QUIET);
-    w.racks = (double)orr_keys_int(keys, "failures", "racks", "racks", 1, 1 << 30, 0,
-                                   ORR_KEY_QUIET);
+    w.racks =
+        (double)orr_keys_int(keys, "failures", "racks", "racks", 1, 1 << 30, 0, ORR_KEY_QUIET);
     return w;
 }
 
 OrrFailureSet *orr_workload_failures(const char *ref, const OrrOverride *overrides,
-                                     uint32_t n_overrides, OrrSources *sources, GError **error)
-{
+                                     uint32_t n_overrides, OrrSources *sources, GError **error) {
     g_autofree char *path = orr_data_find("topologies/failures", ref, ".ini", error);
     g_autoptr(OrrKeys) keys = path ? orr_keys_load(path, error) : NULL;
     if (!keys)

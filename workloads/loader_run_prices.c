@@ -10,8 +10,7 @@
 
 /* @text is a number and exactly that unit. */
 static double money(OrrKeys *keys, const char *group, const char *key, const char *unit,
-                    double fallback)
-{
+                    double fallback) {
     const char *text = orr_keys_string(keys, group, key, "", ORR_KEY_QUIET), *rest;
     if (*text == '\0')
         return fallback;
@@ -28,39 +27,37 @@ static double money(OrrKeys *keys, const char *group, const char *key, const cha
     return fallback;
 }
 
-static void read_rented(OrrKeys *keys, OrrPrices *p)
-{
-    p->usd_per_gpu_h[ORR_CONTRACT_ON_DEMAND] =
-        money(keys, "rented", "on_demand", "USD/GPU-h", NAN);
+static void read_rented(OrrKeys *keys, OrrPrices *p) {
+    p->usd_per_gpu_h[ORR_CONTRACT_ON_DEMAND] = money(keys, "rented", "on_demand", "USD/GPU-h", NAN);
     p->usd_per_gpu_h[ORR_CONTRACT_RESERVED] = money(keys, "rented", "reserved", "USD/GPU-h", NAN);
     p->usd_per_gpu_h[ORR_CONTRACT_SPOT] = money(keys, "rented", "spot", "USD/GPU-h", NAN);
-    p->reclaim_node_h = orr_keys_number(keys, "rented", "reclaim_mtbf", ORR_DIM_TIME, 0, 1e24, 0,
-                                        ORR_KEY_QUIET) / 3600e9;
+    p->reclaim_node_h =
+        orr_keys_number(keys, "rented", "reclaim_mtbf", ORR_DIM_TIME, 0, 1e24, 0, ORR_KEY_QUIET) /
+        3600e9;
     p->reclaim_notice_ns = (int64_t)orr_keys_number(keys, "rented", "reclaim_notice", ORR_DIM_TIME,
                                                     0, 1e15, 0, ORR_KEY_QUIET);
     p->reclaim_wait_ns = (int64_t)orr_keys_number(keys, "rented", "reclaim_wait", ORR_DIM_TIME, 0,
                                                   1e17, 0, ORR_KEY_QUIET);
 }
 
-static void read_owned(OrrKeys *keys, OrrPrices *p)
-{
+static void read_owned(OrrKeys *keys, OrrPrices *p) {
     const char *g = "owned";
     p->node_usd = money(keys, g, "node", "USD", 0);
     p->network_usd = money(keys, g, "network", "USD", 0);
     p->facility_usd = money(keys, g, "facility", "USD", 0);
     p->life_h = orr_keys_number(keys, g, "life", ORR_DIM_TIME, 3600e9, 1e19, 4 * 365.25 * 86400e9,
-                                ORR_KEY_OPTIONAL) / 3600e9;
-    p->residual_frac = orr_keys_number(keys, g, "residual", ORR_DIM_FRACTION, 0, 1, 0,
-                                       ORR_KEY_OPTIONAL);
-    p->utilisation_frac = orr_keys_number(keys, g, "utilisation", ORR_DIM_FRACTION, 0.01, 1, 1,
-                                          ORR_KEY_OPTIONAL);
+                                ORR_KEY_OPTIONAL) /
+                3600e9;
+    p->residual_frac =
+        orr_keys_number(keys, g, "residual", ORR_DIM_FRACTION, 0, 1, 0, ORR_KEY_OPTIONAL);
+    p->utilisation_frac =
+        orr_keys_number(keys, g, "utilisation", ORR_DIM_FRACTION, 0.01, 1, 1, ORR_KEY_OPTIONAL);
     p->people_usd_per_h = money(keys, g, "people", "USD/h", 0);
     p->usd_per_kwh = money(keys, g, "electricity", "USD/kWh", 0);
 }
 
-OrrPrices *orr_workload_prices(const char *ref, const OrrOverride *overrides,
-                               uint32_t n_overrides, OrrSources *sources, GError **error)
-{
+OrrPrices *orr_workload_prices(const char *ref, const OrrOverride *overrides, uint32_t n_overrides,
+                               OrrSources *sources, GError **error) {
     g_autoptr(OrrKeys) keys = orr_workloads__open("prices", ref, sources, error);
     if (!keys)
         return NULL;
@@ -77,10 +74,10 @@ OrrPrices *orr_workload_prices(const char *ref, const OrrOverride *overrides,
                                         ORR_KEY_OPTIONAL);
     read_rented(keys, p);
     read_owned(keys, p);
-    p->node_watts = orr_keys_number(keys, "energy", "node", ORR_DIM_POWER, 0, 1e7, 0,
-                                    ORR_KEY_QUIET);
-    p->idle_frac = orr_keys_number(keys, "energy", "idle", ORR_DIM_FRACTION, 0, 1, 0,
-                                   ORR_KEY_OPTIONAL);
+    p->node_watts =
+        orr_keys_number(keys, "energy", "node", ORR_DIM_POWER, 0, 1e7, 0, ORR_KEY_QUIET);
+    p->idle_frac =
+        orr_keys_number(keys, "energy", "idle", ORR_DIM_FRACTION, 0, 1, 0, ORR_KEY_OPTIONAL);
     p->pue = orr_keys_number(keys, "energy", "pue", ORR_DIM_NONE, 1, 5, 1, ORR_KEY_OPTIONAL);
     p->carbon_kg_per_kwh = money(keys, "energy", "carbon", "kg/kWh", 0);
     p->usd_per_byte_h = money(keys, "storage", "kept", "USD/GB-month", 0) / 1e9 / HOURS_PER_MONTH;

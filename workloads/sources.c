@@ -5,16 +5,14 @@
 
 #include <string.h>
 
-static void free_input(gpointer p)
-{
+static void free_input(gpointer p) {
     OrrInput *input = p;
     g_free(input->name);
     g_free(input->sha256);
     g_free(input);
 }
 
-static void free_assumption(gpointer p)
-{
+static void free_assumption(gpointer p) {
     OrrAssumption *a = p;
     g_free(a->key);
     g_free(a->value);
@@ -22,16 +20,14 @@ static void free_assumption(gpointer p)
     g_free(a);
 }
 
-OrrSources *orr_sources_new(void)
-{
+OrrSources *orr_sources_new(void) {
     OrrSources *s = g_new0(OrrSources, 1);
     s->inputs = g_ptr_array_new_with_free_func(free_input);
     s->assumptions = g_ptr_array_new_with_free_func(free_assumption);
     return s;
 }
 
-void orr_sources_free(OrrSources *s)
-{
+void orr_sources_free(OrrSources *s) {
     if (s == NULL)
         return;
     g_ptr_array_unref(s->inputs);
@@ -39,8 +35,7 @@ void orr_sources_free(OrrSources *s)
     g_free(s);
 }
 
-void orr_sources_add_input(OrrSources *s, const char *name, const char *text, gsize length)
-{
+void orr_sources_add_input(OrrSources *s, const char *name, const char *text, gsize length) {
     if (s == NULL)
         return;
     g_autofree char *sha256 = orr_file_sha256(text, length);
@@ -56,8 +51,7 @@ void orr_sources_add_input(OrrSources *s, const char *name, const char *text, gs
 }
 
 void orr_sources_add_assumption(OrrSources *s, const char *key, const char *value,
-                                const char *origin)
-{
+                                const char *origin) {
     if (s == NULL)
         return;
     OrrAssumption *a = g_new0(OrrAssumption, 1);
@@ -68,8 +62,7 @@ void orr_sources_add_assumption(OrrSources *s, const char *key, const char *valu
 }
 
 void orr_workloads__note_defaults(OrrSources *sources, const OrrKeys *keys, const char *prefix,
-                                  const char *origin)
-{
+                                  const char *origin) {
     guint n;
     const OrrKeyDefault *defaults = orr_keys_defaults(keys, &n);
     for (guint i = 0; i < n; i++) {
@@ -79,8 +72,7 @@ void orr_workloads__note_defaults(OrrSources *sources, const OrrKeys *keys, cons
     }
 }
 
-char *orr_workloads__stem(const char *path)
-{
+char *orr_workloads__stem(const char *path) {
     char *stem = g_path_get_basename(path);
     if (g_str_has_suffix(stem, ".ini"))
         stem[strlen(stem) - strlen(".ini")] = '\0';

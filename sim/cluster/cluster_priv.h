@@ -10,11 +10,11 @@
 #include "sim/cluster/cluster.h"
 
 typedef struct {
-    uint32_t n;          /* leaves or pods */
+    uint32_t n; /* leaves or pods */
     uint32_t first_link;
-    uint32_t width;      /* links each way: 1 bundle, or all the parallel ones under ecmp-hash */
-    double bytes_per_s;  /* of one of them */
-    bool has_links;      /* false if nothing lies above: a single leaf or pod */
+    uint32_t width;     /* links each way: 1 bundle, or all the parallel ones under ecmp-hash */
+    double bytes_per_s; /* of one of them */
+    bool has_links;     /* false if nothing lies above: a single leaf or pod */
 } OrrTier;
 
 /* Where a switch hashes; each with its own salt, as switches of one fabric must have. */
@@ -23,12 +23,12 @@ typedef enum { ORR_HASH_LEAF_UP, ORR_HASH_POD_UP, ORR_HASH_LEAF_DOWN, ORR_N_HASH
 struct OrrCluster {
     OrrClusterSpec spec;
     uint32_t n_nodes, n_links, node_links;
-    uint32_t at_pcie, at_nic, at_mgmt;           /* offsets in a node */
-    uint32_t n_mesh;                             /* directed links of a mesh */
-    uint16_t *mesh_link;                         /* [gpus x gpus]: offset + 1; 0: none */
-    uint16_t *mesh_pair;                         /* [n_mesh]: src * gpus + dst */
-    uint16_t *mesh_via;                          /* [gpus x gpus]: GPU between + 1; 0: none */
-    uint32_t nodes_per_leaf, nodes_per_pod;      /* 0 pods: all nodes */
+    uint32_t at_pcie, at_nic, at_mgmt;      /* offsets in a node */
+    uint32_t n_mesh;                        /* directed links of a mesh */
+    uint16_t *mesh_link;                    /* [gpus x gpus]: offset + 1; 0: none */
+    uint16_t *mesh_pair;                    /* [n_mesh]: src * gpus + dst */
+    uint16_t *mesh_via;                     /* [gpus x gpus]: GPU between + 1; 0: none */
+    uint32_t nodes_per_leaf, nodes_per_pod; /* 0 pods: all nodes */
     OrrTier leaf, pod;
     OrrRandom hash[ORR_N_HASHES];
 };

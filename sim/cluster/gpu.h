@@ -4,12 +4,18 @@
 
 #include "sim/terms/terms.h"
 
-typedef enum { ORR_ARCH_VOLTA, ORR_ARCH_AMPERE, ORR_ARCH_HOPPER, ORR_ARCH_BLACKWELL,
-               ORR_ARCH_BLACKWELL_ULTRA, ORR_N_ARCHS } OrrArch;
+typedef enum {
+    ORR_ARCH_VOLTA,
+    ORR_ARCH_AMPERE,
+    ORR_ARCH_HOPPER,
+    ORR_ARCH_BLACKWELL,
+    ORR_ARCH_BLACKWELL_ULTRA,
+    ORR_N_ARCHS
+} OrrArch;
 extern const char *const orr_arch_names[];
 
 typedef struct {
-    char *name;   /* "h100-sxm-80" */
+    char *name; /* "h100-sxm-80" */
     char *source;
     OrrArch arch;
     uint32_t n_sms;
@@ -20,12 +26,12 @@ typedef struct {
     double l2_bytes;
     double nvlink_bytes_per_s; /* per direction, all links together; 0: none */
     uint32_t nvlink_links;
-    double pcie_bytes_per_s;   /* per direction */
+    double pcie_bytes_per_s; /* per direction */
     double power_watts;
-    double kernel_fixed_ns;    /* start and drain of a kernel, without the host */
-    double mem_eff_frac;       /* share of HBM bandwidth that streaming kernels reach */
-    double context_bytes;      /* CUDA context, NCCL, cuBLAS workspace: held from the start */
-    char *surfaces;            /* name of its efficiency surfaces (calibrate/tables), or "" */
+    double kernel_fixed_ns; /* start and drain of a kernel, without the host */
+    double mem_eff_frac;    /* share of HBM bandwidth that streaming kernels reach */
+    double context_bytes;   /* CUDA context, NCCL, cuBLAS workspace: held from the start */
+    char *surfaces;         /* name of its efficiency surfaces (calibrate/tables), or "" */
 } OrrGpu;
 
 void orr_gpu_free(OrrGpu *gpu);

@@ -10,10 +10,11 @@ typedef struct {
     uint32_t n_domains;                      /* NVLink domains, else nodes */
     uint32_t min_per_domain, max_per_domain; /* members */
     uint32_t n_nodes, max_per_node;
-    double nics_per_domain;  /* distinct NICs that the members in a domain have, the least; 0: none */
-    uint32_t gpus_per_nic;   /* members that share one NIC, the most; at least 1 */
+    double
+        nics_per_domain;   /* distinct NICs that the members in a domain have, the least; 0: none */
+    uint32_t gpus_per_nic; /* members that share one NIC, the most; at least 1 */
     /* Over the ring of domains in the order of first members; 0 if there is one domain: */
-    double net_latency_ns;   /* mean one-way latency to the next domain */
+    double net_latency_ns;                        /* mean one-way latency to the next domain */
     double leaf_crossing_frac, pod_crossing_frac; /* of those hops that leave the leaf, the pod */
     /* Least rate that a NIC gets above its leaf if every NIC of the cluster runs such a ring and
      * the fabric spreads it evenly; 0: the NIC itself is the limit. */

@@ -9,8 +9,7 @@ typedef struct {
     uint32_t *gpu_of_rank; /* [n_ranks]; NULL: rank r on GPU r */
 } OrrPlacement;
 
-static inline uint32_t orr_placement_gpu(const OrrPlacement *p, uint32_t rank)
-{
+static inline uint32_t orr_placement_gpu(const OrrPlacement *p, uint32_t rank) {
     return p->gpu_of_rank ? p->gpu_of_rank[rank] : rank;
 }
 

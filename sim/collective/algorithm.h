@@ -7,11 +7,11 @@
 typedef struct {
     OrrAlgo id;
     const char *name;
-    const char *summary;     /* one sentence for `orrery list` */
+    const char *summary; /* one sentence for `orrery list` */
     const char *source;
-    unsigned collectives;    /* bit 1 << OrrCollective: what it can do */
-    unsigned protos;         /* bit 1 << OrrProto */
-    bool is_nccl;            /* NCCL may take it by itself or by NCCL_ALGO */
+    unsigned collectives; /* bit 1 << OrrCollective: what it can do */
+    unsigned protos;      /* bit 1 << OrrProto */
+    bool is_nccl;         /* NCCL may take it by itself or by NCCL_ALGO */
     OrrPattern pattern;
     /* NULL, or why it cannot run here: a sentence's end ("needs NVLink SHARP in the switch"). */
     const char *(*refuse)(const OrrCollCase *c);

@@ -7,16 +7,14 @@
 /* Sends use LL up to this many bytes a peer (NCCL, NCCL_P2P_LL_THRESHOLD in src/enqueue.cc). */
 #define P2P_LL_BYTES 16384
 
-static const char *refusal(const OrrCollCase *c, const OrrAlgorithm *a)
-{
+static const char *refusal(const OrrCollCase *c, const OrrAlgorithm *a) {
     return a->refuse ? a->refuse(c) : NULL;
 }
 
 /* LL128 needs NVLink inside the node and 128-byte stores that stay whole on their way to the NIC:
  * NCCL leaves it off over PCIe alone; sockets and TCPXO copy through buffers; EFA takes it from
  * p5 on (aws-ofi-nccl). */
-static bool proto_works(const OrrCollCase *c, OrrProto proto)
-{
+static bool proto_works(const OrrCollCase *c, OrrProto proto) {
     OrrNet net = orr_collective__net(c);
     if (proto != ORR_PROTO_LL128)
         return true;
@@ -26,14 +24,12 @@ static bool proto_works(const OrrCollCase *c, OrrProto proto)
     return !orr_collective__is_pcie(c) || c->place->max_per_domain == 1;
 }
 
-static bool can_serve(const OrrCollCase *c, const OrrAlgorithm *a)
-{
+static bool can_serve(const OrrCollCase *c, const OrrAlgorithm *a) {
     return (a->collectives & ORR_BIT(c->kind)) && !refusal(c, a);
 }
 
 /* Names of what could be forced instead, for the message. */
-static char *alternatives(const OrrCollCase *c)
-{
+static char *alternatives(const OrrCollCase *c) {
     GString *s = g_string_new(NULL);
     for (int i = 0; i < ORR_N_ALGOS; i++)
         if (can_serve(c, orr_algorithm((OrrAlgo)i)))
@@ -42,16 +38,14 @@ static char *alternatives(const OrrCollCase *c)
 }
 
 /* The one algorithm that is left, or ORR_N_ALGOS. */
-static OrrAlgo forced_algo(const OrrCollCase *c)
-{
+static OrrAlgo forced_algo(const OrrCollCase *c) {
     uint32_t mask = c->force->algos[c->kind];
     if (c->force->algo != ORR_N_ALGOS || mask == 0 || (mask & (mask - 1)))
         return c->force->algo;
     return (OrrAlgo)orr_collective__log2(mask);
 }
 
-static bool check_forced(const OrrCollCase *c, GError **error)
-{
+static bool check_forced(const OrrCollCase *c, GError **error) {
     const OrrNcclForce *f = c->force;
     if (forced_algo(c) == ORR_N_ALGOS)
         return true;
@@ -62,17 +56,17 @@ static bool check_forced(const OrrCollCase *c, GError **error)
                               orr_collective_name(c->kind), a->name, would);
     if (refusal(c, a))
         return orr_fail_input(error, "%s for %s over %u ranks %s; possible here: %s", a->name,
-                              orr_collective_name(c->kind), c->place->n_ranks, refusal(c, a), would);
+                              orr_collective_name(c->kind), c->place->n_ranks, refusal(c, a),
+                              would);
     if (f->proto != ORR_N_PROTOS && !(a->protos & ORR_BIT(f->proto)))
-        return orr_fail_input(error, "%s has no protocol %s; it takes %s", a->name,
-                              orr_proto_name(f->proto),
-                              a->protos & ORR_BIT(ORR_PROTO_LL128) ? "ll, ll128 or simple" : "simple");
+        return orr_fail_input(
+            error, "%s has no protocol %s; it takes %s", a->name, orr_proto_name(f->proto),
+            a->protos & ORR_BIT(ORR_PROTO_LL128) ? "ll, ll128 or simple" : "simple");
     return true;
 }
 
 /* NCCL's sends: no choice of algorithm, the protocol by bytes a peer. */
-static void choose_pairs(const OrrCollCase *c, OrrAlgo *algo, OrrProto *proto)
-{
+static void choose_pairs(const OrrCollCase *c, OrrAlgo *algo, OrrProto *proto) {
     double each = c->kind == ORR_ALL_TO_ALL ? c->bytes / c->place->n_ranks : c->bytes;
     *algo = ORR_ALGO_PAIRWISE;
     *proto = each <= P2P_LL_BYTES ? ORR_PROTO_LL : ORR_PROTO_SIMPLE;
@@ -80,15 +74,14 @@ static void choose_pairs(const OrrCollCase *c, OrrAlgo *algo, OrrProto *proto)
         *proto = c->force->proto;
 }
 
-/* Algorithms outside NCCL have no entry in its tuner: their protocol is the forced one or Simple. */
-static void choose_forced_other(const OrrCollCase *c, OrrAlgo *algo, OrrProto *proto)
-{
+/* Algorithms outside NCCL have no entry in its tuner: their protocol is the forced one or Simple.
+ */
+static void choose_forced_other(const OrrCollCase *c, OrrAlgo *algo, OrrProto *proto) {
     *algo = forced_algo(c);
     *proto = c->force->proto != ORR_N_PROTOS ? c->force->proto : ORR_PROTO_SIMPLE;
 }
 
-static bool allowed(const OrrCollCase *c, const OrrAlgorithm *a, OrrProto proto)
-{
+static bool allowed(const OrrCollCase *c, const OrrAlgorithm *a, OrrProto proto) {
     const OrrNcclForce *f = c->force;
     if (!a->is_nccl || !can_serve(c, a) || !(a->protos & ORR_BIT(proto)))
         return false;
@@ -101,8 +94,7 @@ static bool allowed(const OrrCollCase *c, const OrrAlgorithm *a, OrrProto proto)
     return f->proto != ORR_N_PROTOS ? proto == f->proto : proto_works(c, proto);
 }
 
-bool orr_collective__choose(const OrrCollCase *c, OrrAlgo *algo, OrrProto *proto, GError **error)
-{
+bool orr_collective__choose(const OrrCollCase *c, OrrAlgo *algo, OrrProto *proto, GError **error) {
     if (c->kind == ORR_ALL_TO_ALL || c->kind == ORR_SEND_RECV) {
         choose_pairs(c, algo, proto); /* NCCL_ALGO does not touch them */
         return c->force->algo == ORR_N_ALGOS || check_forced(c, error);

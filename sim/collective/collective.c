@@ -7,8 +7,7 @@
 static const OrrNcclForce unforced = {.algo = ORR_N_ALGOS, .proto = ORR_N_PROTOS};
 
 static OrrCollCase make_case(OrrCollective kind, int64_t bytes, OrrDtype dtype,
-                             const OrrCommPlace *place, const OrrNcclForce *force)
-{
+                             const OrrCommPlace *place, const OrrNcclForce *force) {
     const OrrNcclForce *f = force ? force : &unforced;
     return (OrrCollCase){.kind = kind,
                          .bytes = (double)bytes,
@@ -18,8 +17,7 @@ static OrrCollCase make_case(OrrCollective kind, int64_t bytes, OrrDtype dtype,
                          .constants = f->constants ? f->constants : orr_coll_constants_default()};
 }
 
-static void price(const OrrCollCase *c, OrrAlgo algo, OrrProto proto, OrrCollPlan *plan)
-{
+static void price(const OrrCollCase *c, OrrAlgo algo, OrrProto proto, OrrCollPlan *plan) {
     const OrrAlgorithm *a = orr_algorithm(algo);
     plan->algo = algo;
     plan->proto = proto;
@@ -29,8 +27,7 @@ static void price(const OrrCollCase *c, OrrAlgo algo, OrrProto proto, OrrCollPla
 
 bool orr_collective_plan(OrrCollective kind, int64_t bytes, OrrDtype dtype,
                          const OrrCommPlace *place, const OrrNcclForce *force, OrrCollPlan *plan,
-                         GError **error)
-{
+                         GError **error) {
     *plan = (OrrCollPlan){.proto = ORR_PROTO_SIMPLE, .bytes_per_s = INFINITY};
     if (place->n_ranks <= 1)
         return true;
@@ -43,17 +40,14 @@ bool orr_collective_plan(OrrCollective kind, int64_t bytes, OrrDtype dtype,
     return true;
 }
 
-int64_t orr_collective_ns(const OrrCollPlan *plan, int64_t bytes)
-{
-    double flow_ns = bytes > 0 && isfinite(plan->bytes_per_s)
-                         ? 1e9 * (double)bytes / plan->bytes_per_s
-                         : 0;
+int64_t orr_collective_ns(const OrrCollPlan *plan, int64_t bytes) {
+    double flow_ns =
+        bytes > 0 && isfinite(plan->bytes_per_s) ? 1e9 * (double)bytes / plan->bytes_per_s : 0;
     int64_t ns = plan->latency_ns + (int64_t)ceil(flow_ns);
     return ns > 0 || plan->n_channels == 0 ? ns : 1;
 }
 
-double orr_collective_bus_factor(OrrCollective kind, uint32_t n_ranks)
-{
+double orr_collective_bus_factor(OrrCollective kind, uint32_t n_ranks) {
     double n = n_ranks;
     switch (kind) {
     case ORR_ALL_REDUCE:
@@ -72,8 +66,7 @@ double orr_collective_bus_factor(OrrCollective kind, uint32_t n_ranks)
 }
 
 void orr_collective_send_plan(int64_t bytes, const OrrCommPlace *place, bool is_inside,
-                              const OrrNcclForce *force, OrrCollPlan *plan)
-{
+                              const OrrNcclForce *force, OrrCollPlan *plan) {
     /* The pair alone: two ranks in one domain, or one in each of two. */
     OrrCommPlace pair = *place;
     pair.n_ranks = 2;

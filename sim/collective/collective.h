@@ -11,13 +11,14 @@
 /* Where the members of a group sit: all that a collective's cost depends on. */
 typedef struct {
     uint32_t n_ranks;
-    uint32_t n_domains;        /* NVLink domains (nodes, for most machines) they span */
+    uint32_t n_domains; /* NVLink domains (nodes, for most machines) they span */
     uint32_t min_per_domain, max_per_domain;
     uint32_t n_nodes, max_per_node;
     OrrArch arch;
     OrrNvlink nvlink;
     bool has_nvls, has_sharp;
-    double nvlink_bytes_per_s; /* one GPU, one direction; MESH: of the best ring(s) among the members */
+    double nvlink_bytes_per_s; /* one GPU, one direction; MESH: of the best ring(s) among the
+                                  members */
     double pcie_bytes_per_s;   /* one GPU, one direction, where there is no NVLink */
     OrrNet net;                /* what carries traffic between domains */
     double nic_bytes_per_s;    /* one NIC, one direction */
@@ -30,10 +31,10 @@ typedef struct {
 /* What the user forces: NCCL_ALGO, NCCL_PROTO, NCCL_NTHREADS, NCCL_MAX_NCHANNELS, ...; fields at
  * their N_ value or 0 mean unforced. */
 typedef struct {
-    OrrAlgo algo;       /* ORR_N_ALGOS: free */
-    OrrProto proto;     /* ORR_N_PROTOS: free */
+    OrrAlgo algo;   /* ORR_N_ALGOS: free */
+    OrrProto proto; /* ORR_N_PROTOS: free */
     uint32_t n_threads, max_channels, min_channels;
-    uint32_t version;   /* 22706 = 2.27.6; 0: default */
+    uint32_t version; /* 22706 = 2.27.6; 0: default */
     uint32_t sockets_per_thread, socket_threads;
     bool nvls_off, sharp_on; /* sharp_on: NCCL_COLLNET_ENABLE=1; NCCL leaves it off */
     bool p2p_off;            /* NCCL_P2P_DISABLE=1: through the host's memory, at PCIe's rate */
@@ -47,12 +48,12 @@ typedef struct {
 
 /* How a collective's bytes lie on links, per byte of `size` that its activity moves. */
 typedef enum {
-    ORR_PATTERN_RING,     /* rank i to i+1, in group order, domain by domain */
-    ORR_PATTERN_TREE,     /* double binary tree over domains, chain inside */
-    ORR_PATTERN_SWITCH,   /* NVLS: each rank to the switch and back */
-    ORR_PATTERN_PAIRS,    /* every rank to every other */
-    ORR_PATTERN_RAIL,     /* hierarchical: local part inside the domain, ring over domains by rail */
-    ORR_PATTERN_ROOT,     /* from or to one rank */
+    ORR_PATTERN_RING,   /* rank i to i+1, in group order, domain by domain */
+    ORR_PATTERN_TREE,   /* double binary tree over domains, chain inside */
+    ORR_PATTERN_SWITCH, /* NVLS: each rank to the switch and back */
+    ORR_PATTERN_PAIRS,  /* every rank to every other */
+    ORR_PATTERN_RAIL,   /* hierarchical: local part inside the domain, ring over domains by rail */
+    ORR_PATTERN_ROOT,   /* from or to one rank */
     ORR_N_PATTERNS
 } OrrPattern;
 
@@ -60,12 +61,12 @@ typedef struct {
     OrrAlgo algo;
     OrrProto proto;
     OrrPattern pattern;
-    uint32_t n_channels;      /* = SMs that its kernel occupies on every member */
-    int64_t latency_ns;       /* until the last byte of an empty message */
-    double bytes_per_s;       /* rate of `size` alone on the idle machine: time = latency + size/rate */
+    uint32_t n_channels; /* = SMs that its kernel occupies on every member */
+    int64_t latency_ns;  /* until the last byte of an empty message */
+    double bytes_per_s;  /* rate of `size` alone on the idle machine: time = latency + size/rate */
     /* bytes per byte of size ... */
-    double nvlink_per_rank;   /* out of (and into) the busiest rank over NVLink or PCIe */
-    double nic_per_nic;       /* out of (and into) the busiest NIC; 0: never leaves the domain */
+    double nvlink_per_rank; /* out of (and into) the busiest rank over NVLink or PCIe */
+    double nic_per_nic;     /* out of (and into) the busiest NIC; 0: never leaves the domain */
 } OrrCollPlan;
 
 /**

@@ -4,8 +4,7 @@
 #include "sim/collective/algorithm.h"
 #include "sim/collective/duration.h"
 
-static const char *refuse(const OrrCollCase *c)
-{
+static const char *refuse(const OrrCollCase *c) {
     if (!c->place->has_sharp)
         return "needs in-network reduction (SHARP) in the fabric";
     if (!c->force->sharp_on)
@@ -13,8 +12,7 @@ static const char *refuse(const OrrCollCase *c)
     return c->place->n_domains < 2 ? "needs at least two domains" : NULL;
 }
 
-static const char *refuse_direct(const OrrCollCase *c)
-{
+static const char *refuse_direct(const OrrCollCase *c) {
     const char *why = refuse(c);
     if (!why && c->place->nvlink != ORR_NVLINK_SWITCH)
         return "needs an NVLink switch in the node";
@@ -22,8 +20,7 @@ static const char *refuse_direct(const OrrCollCase *c)
 }
 
 static void price(const OrrCollCase *c, OrrProto proto, double steps, double volume,
-                  OrrCollPlan *plan)
-{
+                  OrrCollPlan *plan) {
     const OrrCommPlace *p = c->place;
     OrrCollWork work = {.law = orr_collective__ring_law(c, proto),
                         .intra_steps = steps,
@@ -35,15 +32,13 @@ static void price(const OrrCollCase *c, OrrProto proto, double steps, double vol
     orr_collective__price(c, proto, &work, plan);
 }
 
-static void cost_direct(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
-{
+static void cost_direct(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan) {
     double n = c->place->max_per_domain;
     double volume = orr_collective_bus_factor(c->kind, (uint32_t)n);
     price(c, proto, n > 1 ? 2 : 0, volume, plan);
 }
 
-static void cost_chain(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
-{
+static void cost_chain(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan) {
     double n = c->place->max_per_domain;
     price(c, proto, 2 * (n - 1), n > 2 ? 2 : n - 1, plan);
 }

@@ -7,7 +7,8 @@
 
 /* One way of moving bytes: time = (launch + steps * step) * (1 + full * x / (1 + x)) + w, with w =
  * bytes / (eff * nominal rate) and x = bytes per rank / full_bytes. The last factor is the growth
- * of chunks with the message: a hop waits for a whole chunk, from a few warps' worth to the most. */
+ * of chunks with the message: a hop waits for a whole chunk, from a few warps' worth to the most.
+ */
 typedef struct {
     double launch_ns;  /* kernel and first synchronisation */
     double step_ns;    /* one hop of the algorithm inside a domain */
@@ -18,14 +19,14 @@ typedef struct {
 
 typedef struct {
     OrrCollLaw ring[ORR_N_PROTOS]; /* ring and tree inside a domain */
-    double copy_bytes_per_s; /* a rank's own share, copied by the same few SMs */
-    double reduce_copy_frac; /* of that in an all-reduce, whose last hop of the sum writes it */
-    OrrCollLaw nvls;     /* reduction and multicast in the switch */
+    double copy_bytes_per_s;       /* a rank's own share, copied by the same few SMs */
+    double reduce_copy_frac;  /* of that in an all-reduce, whose last hop of the sum writes it */
+    OrrCollLaw nvls;          /* reduction and multicast in the switch */
     double nvls_tree_frac[2]; /* its rate where a tree leaves the domain: to one other, to more */
     uint32_t nvls_channels;
-    OrrCollLaw pairs_ll, pairs; /* all-to-all and sends: small by LL, else Simple */
+    OrrCollLaw pairs_ll, pairs;   /* all-to-all and sends: small by LL, else Simple */
     double pair_copy_bytes_per_s; /* a rank's bytes to itself, beside its sends */
-    uint32_t n_channels; /* = SMs of one large collective */
+    uint32_t n_channels;          /* = SMs of one large collective */
     uint32_t n_pair_channels;
 } OrrCollArch;
 
@@ -42,11 +43,11 @@ typedef struct OrrCollConstants {
     OrrCollArch arch[ORR_N_ARCHS];
     OrrCollNet net[ORR_N_NETS];
     OrrCollLaw pcie[ORR_N_PROTOS]; /* ring inside a node without NVLink */
-    double socket_bytes_per_s; /* one TCP stream */
-    double tree_eff_frac;      /* of the link, tree against ring: both directions at work */
-    double send_eff_frac;      /* of the rate of pairs, one send to one peer inside a domain */
-    double lone_eff_frac;      /* of the NIC, where a domain has one member only */
-    double sharp_eff_frac;     /* of the NICs, where the fabric's switches reduce */
+    double socket_bytes_per_s;     /* one TCP stream */
+    double tree_eff_frac;          /* of the link, tree against ring: both directions at work */
+    double send_eff_frac;          /* of the rate of pairs, one send to one peer inside a domain */
+    double lone_eff_frac;          /* of the NIC, where a domain has one member only */
+    double sharp_eff_frac;         /* of the NICs, where the fabric's switches reduce */
 } OrrCollConstants;
 
 /* The shipped constants; static, never freed. */

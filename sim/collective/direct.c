@@ -5,15 +5,13 @@
 #include "sim/collective/algorithm.h"
 #include "sim/collective/duration.h"
 
-static const char *refuse(const OrrCollCase *c)
-{
+static const char *refuse(const OrrCollCase *c) {
     if (c->place->n_domains > 1)
         return "stays inside one NVLink domain";
     return c->place->nvlink == ORR_NVLINK_NONE ? "needs NVLink between all ranks" : NULL;
 }
 
-static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
-{
+static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan) {
     const OrrCommPlace *p = c->place;
     const OrrCollArch *arch = &c->constants->arch[p->arch];
     OrrCollWork work = {.law = &arch->pairs,

@@ -5,24 +5,20 @@
 
 #include <math.h>
 
-double orr_collective__ppn(const OrrCommPlace *p)
-{
+double orr_collective__ppn(const OrrCommPlace *p) {
     return (double)p->n_ranks / p->n_domains;
 }
 
-bool orr_collective__is_pcie(const OrrCollCase *c)
-{
+bool orr_collective__is_pcie(const OrrCollCase *c) {
     const OrrCommPlace *p = c->place;
     return c->force->p2p_off || p->nvlink == ORR_NVLINK_NONE || p->nvlink_bytes_per_s <= 0;
 }
 
-double orr_collective__intra_bytes_per_s(const OrrCollCase *c)
-{
+double orr_collective__intra_bytes_per_s(const OrrCollCase *c) {
     return orr_collective__is_pcie(c) ? c->place->pcie_bytes_per_s : c->place->nvlink_bytes_per_s;
 }
 
-double orr_collective__nics(const OrrCollCase *c)
-{
+double orr_collective__nics(const OrrCollCase *c) {
     const OrrCommPlace *p = c->place;
     if (!c->force->nics_per_node)
         return p->nics_per_domain;
@@ -30,23 +26,20 @@ double orr_collective__nics(const OrrCollCase *c)
     return fmin(p->nics_per_domain, nodes * c->force->nics_per_node);
 }
 
-OrrNet orr_collective__net(const OrrCollCase *c)
-{
+OrrNet orr_collective__net(const OrrCollCase *c) {
     return c->force->use_sockets ? ORR_NET_ETHERNET : c->place->net;
 }
 
 /* Sockets: threads times sockets of each, by default one of one (NCCL documentation,
  * NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD; clouds with a fast NIC raise both), for each of
  * the two channels that NCCL opens to a network at least. */
-static double socket_limit(const OrrCollCase *c)
-{
+static double socket_limit(const OrrCollCase *c) {
     double threads = c->force->socket_threads ? c->force->socket_threads : 1;
     double sockets = c->force->sockets_per_thread ? c->force->sockets_per_thread : 1;
     return 2 * threads * sockets * c->constants->socket_bytes_per_s;
 }
 
-double orr_collective__nic_bytes_per_s(const OrrCollCase *c)
-{
+double orr_collective__nic_bytes_per_s(const OrrCollCase *c) {
     const OrrCommPlace *p = c->place;
     double rate = p->nic_bytes_per_s;
     if (p->fabric_bytes_per_s > 0)
@@ -56,24 +49,21 @@ double orr_collective__nic_bytes_per_s(const OrrCollCase *c)
     return rate;
 }
 
-uint32_t orr_collective__log2(uint32_t n)
-{
+uint32_t orr_collective__log2(uint32_t n) {
     uint32_t l = 0;
     while (n >>= 1)
         l++;
     return l;
 }
 
-const OrrCollLaw *orr_collective__ring_law(const OrrCollCase *c, OrrProto proto)
-{
+const OrrCollLaw *orr_collective__ring_law(const OrrCollCase *c, OrrProto proto) {
     if (orr_collective__is_pcie(c))
         return &c->constants->pcie[proto];
     return &c->constants->arch[c->place->arch].ring[proto];
 }
 
 /* Payload of what LL and LL128 send: 4 bytes of 8, 120 of 128 (NCCL, src/device). */
-static double payload_frac(OrrProto proto)
-{
+static double payload_frac(OrrProto proto) {
     static const double frac[ORR_N_PROTOS] = {0.5, 120.0 / 128.0, 1.0};
     return frac[proto];
 }
@@ -82,16 +72,14 @@ static double payload_frac(OrrProto proto)
  * the published multi-node logs. */
 #define LEAST_CHUNKS_FRAC 0.25
 
-static uint32_t channels(const OrrCollCase *c, uint32_t n)
-{
+static uint32_t channels(const OrrCollCase *c, uint32_t n) {
     if (c->force->max_channels && n > c->force->max_channels)
         n = c->force->max_channels;
     return n < c->force->min_channels ? c->force->min_channels : n;
 }
 
 void orr_collective__price(const OrrCollCase *c, OrrProto proto, const OrrCollWork *work,
-                           OrrCollPlan *plan)
-{
+                           OrrCollPlan *plan) {
     const OrrCommPlace *p = c->place;
     const OrrCollLaw *law = work->law;
     double full = c->bytes / p->n_ranks / law->full_bytes;
@@ -104,11 +92,10 @@ void orr_collective__price(const OrrCollCase *c, OrrProto proto, const OrrCollWo
     if (c->force->n_threads)
         share *= fmin(1.0, c->force->n_threads / 256.0);
     double intra_bytes_per_s = orr_collective__intra_bytes_per_s(c) * law->eff_frac * share;
-    double intra_ns = 1e9 * c->bytes * (work->nvlink_per_rank + work->extra_per_rank) /
-                          intra_bytes_per_s +
-                      (work->copy_per_rank > 0
-                           ? 1e9 * c->bytes * work->copy_per_rank / work->copy_bytes_per_s
-                           : 0);
+    double intra_ns =
+        1e9 * c->bytes * (work->nvlink_per_rank + work->extra_per_rank) / intra_bytes_per_s +
+        (work->copy_per_rank > 0 ? 1e9 * c->bytes * work->copy_per_rank / work->copy_bytes_per_s
+                                 : 0);
     double flow_ns = intra_ns;
     if (work->nic_per_nic > 0) {
         const OrrCollNet *net = &c->constants->net[orr_collective__net(c)];
@@ -121,8 +108,8 @@ void orr_collective__price(const OrrCollCase *c, OrrProto proto, const OrrCollWo
                                  (p->max_per_domain == 1 ? c->constants->lone_eff_frac : 1);
         double payload_bytes_per_s = nic_bytes_per_s * payload_frac(proto);
         if (proto == ORR_PROTO_LL && net->ll_bytes_per_s > 0)
-            payload_bytes_per_s = fmin(payload_bytes_per_s,
-                                       net->ll_bytes_per_s / orr_collective__nics(c));
+            payload_bytes_per_s =
+                fmin(payload_bytes_per_s, net->ll_bytes_per_s / orr_collective__nics(c));
         flow_ns = fmax(flow_ns, 1e9 * c->bytes * work->nic_per_nic / payload_bytes_per_s);
         /* The pipeline over domains fills hop by hop; short messages use shorter chunks. */
         flow_ns *= 1 + work->inter_steps * fmin(work->fill_bytes / c->bytes, LEAST_CHUNKS_FRAC);

@@ -5,8 +5,7 @@
 #include "sim/collective/algorithm.h"
 #include "sim/collective/duration.h"
 
-static const char *refuse(const OrrCollCase *c)
-{
+static const char *refuse(const OrrCollCase *c) {
     if (c->place->n_domains < 2)
         return "needs at least two domains";
     return c->place->min_per_domain != c->place->max_per_domain
@@ -14,8 +13,7 @@ static const char *refuse(const OrrCollCase *c)
                : NULL;
 }
 
-static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
-{
+static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan) {
     const OrrCommPlace *p = c->place;
     double local = p->max_per_domain, d = p->n_domains;
     double both = c->kind == ORR_ALL_REDUCE ? 2 : 1;

@@ -3,8 +3,7 @@
 #include "sim/collective/algorithm.h"
 #include "sim/collective/duration.h"
 
-static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
-{
+static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan) {
     const OrrCommPlace *p = c->place;
     const OrrCollArch *arch = &c->constants->arch[p->arch];
     double n = p->n_ranks, local = p->max_per_domain;

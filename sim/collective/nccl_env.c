@@ -21,15 +21,15 @@ typedef struct {
 } Word;
 
 /* NCCL's names, then ours for what NCCL has not. */
-static const Word algo_words[] = {{"ring", ORR_BIT(ORR_ALGO_RING)},
-                                  {"tree", ORR_BIT(ORR_ALGO_TREE)},
-                                  {"collnetdirect", ORR_BIT(ORR_ALGO_COLLNET_DIRECT)},
-                                  {"collnetchain", ORR_BIT(ORR_ALGO_COLLNET_CHAIN)},
-                                  {"collnet", ORR_BIT(ORR_ALGO_COLLNET_DIRECT) |
-                                                  ORR_BIT(ORR_ALGO_COLLNET_CHAIN)},
-                                  {"nvls", ORR_BIT(ORR_ALGO_NVLS)},
-                                  {"nvlstree", ORR_BIT(ORR_ALGO_NVLS_TREE)},
-                                  {"pat", 0}};
+static const Word algo_words[] = {
+    {"ring", ORR_BIT(ORR_ALGO_RING)},
+    {"tree", ORR_BIT(ORR_ALGO_TREE)},
+    {"collnetdirect", ORR_BIT(ORR_ALGO_COLLNET_DIRECT)},
+    {"collnetchain", ORR_BIT(ORR_ALGO_COLLNET_CHAIN)},
+    {"collnet", ORR_BIT(ORR_ALGO_COLLNET_DIRECT) | ORR_BIT(ORR_ALGO_COLLNET_CHAIN)},
+    {"nvls", ORR_BIT(ORR_ALGO_NVLS)},
+    {"nvlstree", ORR_BIT(ORR_ALGO_NVLS_TREE)},
+    {"pat", 0}};
 static const Word proto_words[] = {{"ll", ORR_BIT(ORR_PROTO_LL)},
                                    {"ll128", ORR_BIT(ORR_PROTO_LL128)},
                                    {"simple", ORR_BIT(ORR_PROTO_SIMPLE)}};
@@ -39,8 +39,7 @@ static const Word function_words[] = {{"allreduce", ORR_ALL_REDUCE},
                                       {"broadcast", ORR_BROADCAST},
                                       {"reduce", ORR_REDUCE}};
 
-static void G_GNUC_PRINTF(2, 3) complain(Parse *p, const char *format, ...)
-{
+static void G_GNUC_PRINTF(2, 3) complain(Parse *p, const char *format, ...) {
     va_list args;
     va_start(args, format);
     g_string_append_printf(p->faults, "%s%s = %s: ", p->faults->len ? "\n" : "", p->name, p->value);
@@ -48,16 +47,14 @@ static void G_GNUC_PRINTF(2, 3) complain(Parse *p, const char *format, ...)
     va_end(args);
 }
 
-static const Word *find_word(const Word *words, size_t n, const char *text)
-{
+static const Word *find_word(const Word *words, size_t n, const char *text) {
     for (size_t i = 0; i < n; i++)
         if (!g_ascii_strcasecmp(words[i].name, text))
             return &words[i];
     return NULL;
 }
 
-static char *join_words(const Word *words, size_t n)
-{
+static char *join_words(const Word *words, size_t n) {
     GString *s = g_string_new(NULL);
     for (size_t i = 0; i < n; i++)
         g_string_append_printf(s, "%s%s", i ? ", " : "", words[i].name);
@@ -65,8 +62,7 @@ static char *join_words(const Word *words, size_t n)
 }
 
 /* "Tree,Ring" leaves those, "^NVLS" all others. */
-static unsigned parse_list(Parse *p, const char *text, const Word *words, size_t n, unsigned all)
-{
+static unsigned parse_list(Parse *p, const char *text, const Word *words, size_t n, unsigned all) {
     bool exclude = *text == '^';
     g_auto(GStrv) parts = g_strsplit(text + exclude, ",", -1);
     unsigned named = 0;
@@ -74,8 +70,8 @@ static unsigned parse_list(Parse *p, const char *text, const Word *words, size_t
         const Word *word = find_word(words, n, g_strstrip(*part));
         if (!word) {
             g_autofree char *would = join_words(words, n);
-            complain(p, "there is no \"%s\"; %s would do, and ^ before a list to leave it out", *part,
-                     would);
+            complain(p, "there is no \"%s\"; %s would do, and ^ before a list to leave it out",
+                     *part, would);
             return 0;
         }
         named |= word->bit;
@@ -87,8 +83,7 @@ static unsigned parse_list(Parse *p, const char *text, const Word *words, size_t
 }
 
 /* "allreduce:tree;allgather:ring", or one list for all functions. */
-static void parse_lists(Parse *p, const Word *words, size_t n, unsigned all, uint32_t *masks)
-{
+static void parse_lists(Parse *p, const Word *words, size_t n, unsigned all, uint32_t *masks) {
     g_auto(GStrv) clauses = g_strsplit(p->value, ";", -1);
     for (char **clause = clauses; *clause; clause++) {
         char *colon = strchr(*clause, ':');
@@ -99,7 +94,8 @@ static void parse_lists(Parse *p, const Word *words, size_t n, unsigned all, uin
             continue;
         }
         *colon = '\0';
-        const Word *f = find_word(function_words, G_N_ELEMENTS(function_words), g_strstrip(*clause));
+        const Word *f =
+            find_word(function_words, G_N_ELEMENTS(function_words), g_strstrip(*clause));
         if (!f) {
             g_autofree char *would = join_words(function_words, G_N_ELEMENTS(function_words));
             complain(p, "there is no function \"%s\"; %s would do", *clause, would);
@@ -109,8 +105,7 @@ static void parse_lists(Parse *p, const Word *words, size_t n, unsigned all, uin
     }
 }
 
-static void parse_algo(Parse *p)
-{
+static void parse_algo(Parse *p) {
     /* Ours by name: one alone, for what-if questions, where it can serve. */
     for (int a = 0; a < ORR_N_ALGOS; a++) {
         const OrrAlgorithm *ours = orr_algorithm((OrrAlgo)a);
@@ -125,14 +120,12 @@ static void parse_algo(Parse *p)
                 p->env->force.algos);
 }
 
-static void parse_proto(Parse *p)
-{
+static void parse_proto(Parse *p) {
     parse_lists(p, proto_words, G_N_ELEMENTS(proto_words), (1u << ORR_N_PROTOS) - 1,
                 p->env->force.protos);
 }
 
-static int64_t parse_int(Parse *p, int64_t min, int64_t max)
-{
+static int64_t parse_int(Parse *p, int64_t min, int64_t max) {
     gint64 value;
     GError *error = NULL;
     if (g_ascii_string_to_signed(p->value, 10, min, max, &value, &error))
@@ -142,77 +135,65 @@ static int64_t parse_int(Parse *p, int64_t min, int64_t max)
     return min;
 }
 
-static void parse_threads(Parse *p)
-{
+static void parse_threads(Parse *p) {
     int64_t n = parse_int(p, 64, 640);
     if (n % 32)
         complain(p, "must be a multiple of 32, a warp");
     p->env->force.n_threads = (uint32_t)n;
 }
 
-static void parse_max_channels(Parse *p)
-{
+static void parse_max_channels(Parse *p) {
     p->env->force.max_channels = (uint32_t)parse_int(p, 1, 64);
 }
 
-static void parse_min_channels(Parse *p)
-{
+static void parse_min_channels(Parse *p) {
     p->env->force.min_channels = (uint32_t)parse_int(p, 1, 64);
 }
 
-static void parse_nvls(Parse *p)
-{
+static void parse_nvls(Parse *p) {
     p->env->force.nvls_off = parse_int(p, 0, 2) == 0;
 }
 
-static void parse_collnet(Parse *p)
-{
+static void parse_collnet(Parse *p) {
     p->env->force.sharp_on = parse_int(p, 0, 1) == 1;
 }
 
-static void parse_p2p(Parse *p)
-{
+static void parse_p2p(Parse *p) {
     p->env->force.p2p_off = parse_int(p, 0, 1) == 1;
 }
 
-static void parse_buffer(Parse *p)
-{
+static void parse_buffer(Parse *p) {
     p->env->force.buffer_bytes = (double)parse_int(p, 4096, INT64_C(1) << 30);
 }
 
-static void parse_sockets(Parse *p)
-{
+static void parse_sockets(Parse *p) {
     p->env->force.sockets_per_thread = (uint32_t)parse_int(p, 1, 64);
 }
 
-static void parse_socket_threads(Parse *p)
-{
+static void parse_socket_threads(Parse *p) {
     p->env->force.socket_threads = (uint32_t)parse_int(p, 1, 16);
 }
 
-static void fall_back(Parse *p, const char *why)
-{
+static void fall_back(Parse *p, const char *why) {
     p->env->is_fallback = p->env->force.use_sockets = true;
     g_free(p->env->warning);
-    p->env->warning = g_strdup_printf(
-        "%s = %s: %s; NCCL falls back to sockets over the management network", p->name, p->value, why);
+    p->env->warning =
+        g_strdup_printf("%s = %s: %s; NCCL falls back to sockets over the management network",
+                        p->name, p->value, why);
 }
 
-static void parse_ib_disable(Parse *p)
-{
+static void parse_ib_disable(Parse *p) {
     if (parse_int(p, 0, 1) == 1)
         fall_back(p, "InfiniBand and RoCE are off");
 }
 
-static void parse_net(Parse *p)
-{
+static void parse_net(Parse *p) {
     if (!g_ascii_strcasecmp(p->value, "socket"))
         fall_back(p, "asks for sockets");
 }
 
 /* Whether "mlx5_1" or "mlx5_1:1" is among the items: equal, or by prefix unless @exact. */
-static bool hca_matches(char **items, const char *name, bool exact)
-{
+static bool hca_matches(char **items, const char *name, bool exact) {
     for (char **item = items; *item; item++) {
         g_auto(GStrv) halves = g_strsplit(g_strstrip(*item), ":", 2);
         if (halves[0] && *halves[0] &&
@@ -222,8 +203,7 @@ static bool hca_matches(char **items, const char *name, bool exact)
     return false;
 }
 
-static void parse_hca(Parse *p)
-{
+static void parse_hca(Parse *p) {
     const char *text = p->value;
     bool exclude = *text == '^';
     text += exclude;
@@ -243,8 +223,7 @@ static void parse_hca(Parse *p)
         p->env->force.nics_per_node = left;
 }
 
-static void parse_version(Parse *p)
-{
+static void parse_version(Parse *p) {
     g_auto(GStrv) parts = g_strsplit(p->value, ".", 3);
     uint64_t v[3] = {0, 0, 0};
     for (int i = 0; i < 3 && parts[i]; i++)
@@ -303,8 +282,7 @@ static const struct {
                  {"NCCL_TOPO_FILE", NULL},
                  {"NCCL_TUNER_PLUGIN", NULL}};
 
-static void parse_one(Parse *p)
-{
+static void parse_one(Parse *p) {
     for (size_t i = 0; i < G_N_ELEMENTS(variables); i++)
         if (!strcmp(variables[i].name, p->name)) {
             if (variables[i].parse)
@@ -319,12 +297,12 @@ static void parse_one(Parse *p)
 }
 
 bool orr_nccl_env_parse(const char *const *names, const char *const *values, const OrrNode *node,
-                        OrrNcclEnv *env, GError **error)
-{
+                        OrrNcclEnv *env, GError **error) {
     g_autoptr(GString) faults = g_string_new(NULL);
     *env = (OrrNcclEnv){.force = {.algo = ORR_N_ALGOS, .proto = ORR_N_PROTOS}};
     for (size_t i = 0; names && names[i]; i++) {
-        Parse p = {.env = env, .node = node, .name = names[i], .value = values[i], .faults = faults};
+        Parse p = {
+            .env = env, .node = node, .name = names[i], .value = values[i], .faults = faults};
         parse_one(&p);
     }
     const OrrNcclForce *f = &env->force;
@@ -337,7 +315,6 @@ bool orr_nccl_env_parse(const char *const *names, const char *const *values, con
     return orr_fail_input(error, "%s", faults->str);
 }
 
-void orr_nccl_env_clear(OrrNcclEnv *env)
-{
+void orr_nccl_env_clear(OrrNcclEnv *env) {
     g_clear_pointer(&env->warning, g_free);
 }

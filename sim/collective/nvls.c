@@ -10,8 +10,7 @@
 /* Of one head in one channel (NCCL, src/enqueue.cc: 64 KiB along trees of four nodes and more). */
 #define CHUNK_BYTES (64.0 * 1024)
 
-static const char *refuse(const OrrCollCase *c)
-{
+static const char *refuse(const OrrCollCase *c) {
     if (!c->place->has_nvls || c->place->nvlink != ORR_NVLINK_SWITCH)
         return "needs NVLink SHARP in the switch";
     if (c->force->nvls_off)
@@ -23,34 +22,30 @@ static const char *refuse(const OrrCollCase *c)
     return NULL;
 }
 
-static const char *refuse_one(const OrrCollCase *c)
-{
+static const char *refuse_one(const OrrCollCase *c) {
     const char *why = refuse(c);
     if (!why && c->place->n_domains > 1 && (!c->place->has_sharp || !c->force->sharp_on))
         return "needs in-network reduction (SHARP, NCCL_COLLNET_ENABLE=1) to leave the domain";
     return why;
 }
 
-static const char *refuse_tree(const OrrCollCase *c)
-{
+static const char *refuse_tree(const OrrCollCase *c) {
     const char *why = refuse(c);
     return !why && c->place->n_domains < 2 ? "needs at least two domains" : why;
 }
 
 /* Bytes through a rank's link, the busier direction, per byte of size. */
-static double volume(OrrCollective kind, double n)
-{
+static double volume(OrrCollective kind, double n) {
     return kind == ORR_ALL_REDUCE ? 1 + 1 / n : 1;
 }
 
 /* A channel's loop over a domain: each of the ranks' heads a chunk. */
-static double loop_bytes(const OrrCollCase *c)
-{
-    return CHUNK_BYTES * c->constants->arch[c->place->arch].nvls_channels * c->place->max_per_domain;
+static double loop_bytes(const OrrCollCase *c) {
+    return CHUNK_BYTES * c->constants->arch[c->place->arch].nvls_channels *
+           c->place->max_per_domain;
 }
 
-static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
-{
+static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan) {
     const OrrCommPlace *p = c->place;
     const OrrCollArch *arch = &c->constants->arch[p->arch];
     bool out = p->n_domains > 1;
@@ -65,8 +60,7 @@ static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
     orr_collective__price(c, proto, &work, plan);
 }
 
-static void cost_tree(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
-{
+static void cost_tree(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan) {
     const OrrCommPlace *p = c->place;
     const OrrCollArch *arch = &c->constants->arch[p->arch];
     double moved = volume(c->kind, p->max_per_domain);
@@ -76,8 +70,8 @@ static void cost_tree(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
                         .is_tree = true,
                         .nvlink_per_rank = moved,
                         .extra_per_rank = moved * (1 / arch->nvls_tree_frac[p->n_domains > 2] - 1),
-                        .nic_per_nic = orr_collective__tree_nic_volume(p->n_domains) /
-                                       orr_collective__nics(c),
+                        .nic_per_nic =
+                            orr_collective__tree_nic_volume(p->n_domains) / orr_collective__nics(c),
                         .fill_bytes = loop_bytes(c),
                         .n_channels = arch->n_channels};
     orr_collective__price(c, proto, &work, plan);

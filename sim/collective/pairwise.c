@@ -6,8 +6,7 @@
 
 #include <math.h>
 
-static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
-{
+static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan) {
     const OrrCommPlace *p = c->place;
     const OrrCollArch *arch = &c->constants->arch[p->arch];
     double n = p->n_ranks, local = p->max_per_domain;
@@ -17,10 +16,13 @@ static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
     OrrCollWork work = {.law = proto == ORR_PROTO_LL ? &arch->pairs_ll : &arch->pairs,
                         .intra_steps = all ? log2(fmax(2, local)) : 1,
                         .inter_steps = away > 0 ? 1 : 0,
-                        .nvlink_per_rank = all ? (local - 1) / n : local > 1 ? 1 : 0,
+                        .nvlink_per_rank = all         ? (local - 1) / n
+                                           : local > 1 ? 1
+                                                       : 0,
                         .copy_per_rank = all ? 1 / n : 0,
                         .copy_bytes_per_s = arch->pair_copy_bytes_per_s,
-                        .extra_per_rank = all || local < 2 ? 0 : 1 / c->constants->send_eff_frac - 1,
+                        .extra_per_rank =
+                            all || local < 2 ? 0 : 1 / c->constants->send_eff_frac - 1,
                         .nic_per_nic = away * (all ? local / orr_collective__nics(c) : 1),
                         .messages = all ? n - p->min_per_domain : 1,
                         .n_channels = arch->n_pair_channels};

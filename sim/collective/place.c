@@ -5,8 +5,7 @@
 #include "sim/cluster/group.h"
 
 void orr_comm_place_from_cluster(const OrrCluster *c, const uint32_t *gpus, uint32_t n,
-                                 OrrCommPlace *out)
-{
+                                 OrrCommPlace *out) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     const OrrNode *node = s->node;
     OrrGroupShape shape;

@@ -4,22 +4,19 @@
 #include "sim/collective/duration.h"
 
 /* Laps of the ring: hops of one chunk. */
-static double hops(OrrCollective kind, double n)
-{
+static double hops(OrrCollective kind, double n) {
     return kind == ORR_ALL_REDUCE ? 2 * (n - 1) : n - 1;
 }
 
 /* A gather or scatter reads and writes the rank's own share; an all-reduce mostly writes it, in the
  * hop that ends the reduction. */
-static double own_copies(OrrCollective kind, const OrrCollArch *arch)
-{
+static double own_copies(OrrCollective kind, const OrrCollArch *arch) {
     return kind == ORR_ALL_GATHER || kind == ORR_REDUCE_SCATTER ? 1
            : kind == ORR_ALL_REDUCE                             ? arch->reduce_copy_frac
                                                                 : 0;
 }
 
-static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan)
-{
+static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan) {
     const OrrCommPlace *p = c->place;
     double n = p->n_ranks, d = p->n_domains;
     double volume = orr_collective_bus_factor(c->kind, p->n_ranks);

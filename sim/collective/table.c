@@ -4,8 +4,7 @@
 
 bool orr_collective_table_at(OrrCollective kind, OrrDtype dtype, const OrrCommPlace *place,
                              int64_t min_bytes, int64_t max_bytes, const OrrNcclForce *force,
-                             OrrCollRow **rows, uint32_t *n_rows, GError **error)
-{
+                             OrrCollRow **rows, uint32_t *n_rows, GError **error) {
     if (min_bytes < 1 || max_bytes < min_bytes)
         return orr_fail_input(error,
                               "sizes from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
@@ -38,8 +37,7 @@ bool orr_collective_table_at(OrrCollective kind, OrrDtype dtype, const OrrCommPl
 bool orr_collective_table(OrrCollective kind, OrrDtype dtype, const OrrCluster *cluster,
                           uint32_t n_ranks, int64_t min_bytes, int64_t max_bytes,
                           const OrrNcclForce *force, OrrCollRow **rows, uint32_t *n_rows,
-                          GError **error)
-{
+                          GError **error) {
     uint32_t n_gpus = orr_cluster_spec(cluster)->n_gpus;
     if (n_ranks < 1 || n_ranks > n_gpus)
         return orr_fail_input(error, "%u ranks on a cluster of %u GPUs; 1 to %u would do", n_ranks,

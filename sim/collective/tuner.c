@@ -15,8 +15,8 @@ typedef struct {
     uint32_t version; /* from this one on */
     double base_us[ORR_N_ALGOS][ORR_N_PROTOS];
     double hop_us[N_HW][ORR_N_ALGOS][ORR_N_PROTOS];
-    double ll_max[N_CAPS][3];          /* by 1, 2, 4 nodes */
-    double ring_ll128_max[N_CAPS][3];  /* per channel */
+    double ll_max[N_CAPS][3];         /* by 1, 2, 4 nodes */
+    double ring_ll128_max[N_CAPS][3]; /* per channel */
     double tree_ll128_max[N_CAPS][3];
     double tree_max[N_CAPS][3];
     double nvls_tree_max[N_CAPS][3];
@@ -27,7 +27,7 @@ typedef struct {
 
 #define BASE_218                                                                                   \
     {                                                                                              \
-        [ORR_ALGO_RING] = {6.6, 14.0, 8.4}, [ORR_ALGO_TREE] = {6.8, 14.0, 8.4}                     \
+        [ORR_ALGO_RING] = {6.6, 14.0, 8.4}, [ORR_ALGO_TREE] = { 6.8, 14.0, 8.4 }                   \
     }
 #define HOPS_218                                                                                   \
     {                                                                                              \
@@ -41,12 +41,14 @@ typedef struct {
                  [ORR_ALGO_TREE] = {1.0, 1.9, 4.0},                                                \
                  [ORR_ALGO_COLLNET_DIRECT] = {0, 0, 3.7},                                          \
                  [ORR_ALGO_COLLNET_CHAIN] = {0, 0, 2.8}},                                          \
-        [NET] = {[ORR_ALGO_RING] = {2.7, 4.0, 14.0},                                               \
-                 [ORR_ALGO_TREE] = {5.0, 8.5, 14.0},                                               \
-                 [ORR_ALGO_COLLNET_DIRECT] = {0, 0, 31},                                           \
-                 [ORR_ALGO_COLLNET_CHAIN] = {0, 0, 30},                                            \
-                 [ORR_ALGO_NVLS] = {0, 0, 18},                                                     \
-                 [ORR_ALGO_NVLS_TREE] = {0, 0, 20.9}}                                              \
+        [NET] = {                                                                                  \
+            [ORR_ALGO_RING] = {2.7, 4.0, 14.0},                                                    \
+            [ORR_ALGO_TREE] = {5.0, 8.5, 14.0},                                                    \
+            [ORR_ALGO_COLLNET_DIRECT] = {0, 0, 31},                                                \
+            [ORR_ALGO_COLLNET_CHAIN] = {0, 0, 30},                                                 \
+            [ORR_ALGO_NVLS] = {0, 0, 18},                                                          \
+            [ORR_ALGO_NVLS_TREE] = {0, 0, 20.9}                                                    \
+        }                                                                                          \
     }
 
 static const Table tables[] = {
@@ -64,8 +66,8 @@ static const Table tables[] = {
                          [ORR_ALGO_TREE] = {5.0, 8.5, 50.0},
                          [ORR_ALGO_COLLNET_CHAIN] = {5.0, 5.0, 10.7}}},
      .ll_max = {{1e9, 1e9, 1e9}, {1e9, 1e9, 1e9}, {1e9, 1e9, 1e9}, {1e9, 1e9, 1e9}},
-     .ring_ll128_max = {{16.7, 16.7, 16.7}, {16.7, 16.7, 16.7}, {16.7, 16.7, 16.7},
-                        {16.7, 16.7, 16.7}},
+     .ring_ll128_max =
+         {{16.7, 16.7, 16.7}, {16.7, 16.7, 16.7}, {16.7, 16.7, 16.7}, {16.7, 16.7, 16.7}},
      .tree_ll128_max = {{13, 13, 13}, {13, 13, 13}, {13, 13, 13}, {13, 13, 13}}, /* 7/9 of ring */
      .tree_max = {{1e9, 1e9, 1e9}, {1e9, 1e9, 1e9}, {1e9, 1e9, 1e9}, {1e9, 1e9, 1e9}},
      .tree_total = {110, 110, 80},
@@ -96,53 +98,48 @@ static const Table tables[] = {
 
 /* Share of its bandwidth that a tree is believed to reach, by log2(bytes / 64). */
 static const double tree_correction[ORR_N_PROTOS][23] = {
-    [ORR_PROTO_LL] = {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1,
-                      1, 1},
-    [ORR_PROTO_LL128] = {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9,
-                         .9, 1, 1},
-    [ORR_PROTO_SIMPLE] = {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8,
-                          .7, .7, .8, .9, .9}};
+    [ORR_PROTO_LL] = {1,  1,  1,  1,  .9, .8, .7, .7, .7, .7, .6, .5,
+                      .4, .4, .5, .6, .7, .8, .9, 1,  1,  1,  1},
+    [ORR_PROTO_LL128] = {1,  1,  1,  1,  1,  .9, .8, .8, .8, .7, .6, .6,
+                         .6, .6, .6, .6, .8, .9, .9, .9, .9, 1,  1},
+    [ORR_PROTO_SIMPLE] = {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5,
+                          .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}};
 
 /* What a network's own tuner plugin adds to a hop, LL, LL128 and Simple; Simple all-reduce again,
- * by trees: the plugins stay with LL up to 8 or 16 MiB on two nodes (published a3-megagpu log, H0109
- * to H0170, and a log of two p4d), while gathers leave it early (dstack's a3-megagpu example). */
-static const double plugin_hop_us[ORR_N_NETS][ORR_N_PROTOS + 1] = {[ORR_NET_EFA] = {50, 55, 55, 200},
-                                                                   [ORR_NET_TCPXO] = {35, 40, 50,
-                                                                                      400}};
+ * by trees: the plugins stay with LL up to 8 or 16 MiB on two nodes (published a3-megagpu log,
+ * H0109 to H0170, and a log of two p4d), while gathers leave it early (dstack's a3-megagpu
+ * example). */
+static const double plugin_hop_us[ORR_N_NETS][ORR_N_PROTOS + 1] = {
+    [ORR_NET_EFA] = {50, 55, 55, 200}, [ORR_NET_TCPXO] = {35, 40, 50, 400}};
 
-static const Table *table_of(const OrrCollCase *c)
-{
+static const Table *table_of(const OrrCollCase *c) {
     size_t i = sizeof(tables) / sizeof(tables[0]) - 1;
     while (c->force->version && i > 0 && c->force->version < tables[i].version)
         i--;
     return &tables[i];
 }
 
-static int cap_of(OrrArch arch)
-{
+static int cap_of(OrrArch arch) {
     static const int caps[ORR_N_ARCHS] = {VOLTA, AMPERE, HOPPER, BLACKWELL, BLACKWELL};
     return caps[arch];
 }
 
 /* Total rate of the ring channels inside a domain, GB/s: topo.h counts 20 to 20.6 (40.1) of 25
  * (50) GB/s a link, and 12 of 16 on PCIe. */
-static double intra_total(const OrrCollCase *c)
-{
+static double intra_total(const OrrCollCase *c) {
     bool pcie = orr_collective__is_pcie(c);
     return orr_collective__intra_bytes_per_s(c) / 1e9 * (pcie ? 0.75 : 0.8);
 }
 
 /* Of all NICs of a domain; 48 of 50 GB/s, 24 of 25 in the speed arrays of search.cc. */
-static double inter_total(const OrrCollCase *c)
-{
+static double inter_total(const OrrCollCase *c) {
     return orr_collective__nics(c) * orr_collective__nic_bytes_per_s(c) / 1e9 * 0.96;
 }
 
 /* Channels of the ring graph, after doubling (search.cc, connect.cc). On Blackwell inferred from
  * where the measured tables pass from LL to LL128 to Simple: NCCL 2.27.5 and 2.28 take LL128 for
  * 16 and 32 MiB gathers on 8 GPUs, the other versions only where it is best by far. */
-static double n_channels(const OrrCollCase *c)
-{
+static double n_channels(const OrrCollCase *c) {
     static const double intra[N_CAPS] = {12, 24, 24, 24};
     const OrrCommPlace *p = c->place;
     uint32_t v = c->force->version;
@@ -157,8 +154,7 @@ static double n_channels(const OrrCollCase *c)
 
 /* The NVLS graph: a channel per head, each GPU carries its own twice; the fastest entry of
  * search.cc's speed array that fits. Returns the channel's rate. */
-static double nvls_channel(const OrrCollCase *c, double heads)
-{
+static double nvls_channel(const OrrCollCase *c, double heads) {
     static const double hopper[] = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3, 0};
     static const double blackwell[] = {90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18, 0};
     const double *speed = cap_of(c->place->arch) == BLACKWELL ? blackwell : hopper;
@@ -169,8 +165,7 @@ static double nvls_channel(const OrrCollCase *c, double heads)
 }
 
 /* NVLS and NVLS tree: GB/s as NCCL's bus bandwidth over all channels. */
-static double nvls_bus(const OrrCollCase *c, const Table *t, OrrAlgo algo)
-{
+static double nvls_bus(const OrrCollCase *c, const Table *t, OrrAlgo algo) {
     const OrrCommPlace *p = c->place;
     int cap = cap_of(p->arch), scale = p->n_domains <= 2 ? (int)p->n_domains - 1 : 2;
     double heads = fmin(p->max_per_domain, 16); /* channels of the graph; most have 8 */
@@ -186,8 +181,7 @@ static double nvls_bus(const OrrCollCase *c, const Table *t, OrrAlgo algo)
     return heads * bw;
 }
 
-static double ring_bus(const OrrCollCase *c, const Table *t, OrrProto proto, double total)
-{
+static double ring_bus(const OrrCollCase *c, const Table *t, OrrProto proto, double total) {
     const OrrCommPlace *p = c->place;
     int cap = cap_of(p->arch), scale = p->n_domains <= 2 ? (int)p->n_domains - 1 : 2;
     if (proto == ORR_PROTO_LL)
@@ -197,8 +191,7 @@ static double ring_bus(const OrrCollCase *c, const Table *t, OrrProto proto, dou
     return total;
 }
 
-static double tree_bus(const OrrCollCase *c, const Table *t, OrrProto proto, double total)
-{
+static double tree_bus(const OrrCollCase *c, const Table *t, OrrProto proto, double total) {
     const OrrCommPlace *p = c->place;
     int cap = cap_of(p->arch), scale = p->n_domains <= 2 ? (int)p->n_domains - 1 : 2;
     double bus = fmin(total * 0.92, n_channels(c) * t->tree_max[cap][scale]);
@@ -213,8 +206,7 @@ static double tree_bus(const OrrCollCase *c, const Table *t, OrrProto proto, dou
 }
 
 /* Algorithm bandwidth in GB/s, as the tuner has it. */
-static double bandwidth(const OrrCollCase *c, const Table *t, OrrAlgo algo, OrrProto proto)
-{
+static double bandwidth(const OrrCollCase *c, const Table *t, OrrAlgo algo, OrrProto proto) {
     const OrrCommPlace *p = c->place;
     double n = p->n_ranks, d = p->n_domains;
     double nsteps = c->kind == ORR_ALL_REDUCE                                    ? 2 * (n - 1)
@@ -223,7 +215,8 @@ static double bandwidth(const OrrCollCase *c, const Table *t, OrrAlgo algo, OrrP
     double intra = intra_total(c), inter = d > 1 ? inter_total(c) : intra;
     switch (algo) {
     case ORR_ALGO_RING:
-        return ring_bus(c, t, proto, p->max_per_domain > 1 ? fmin(intra, inter) : inter) * n / nsteps;
+        return ring_bus(c, t, proto, p->max_per_domain > 1 ? fmin(intra, inter) : inter) * n /
+               nsteps;
     case ORR_ALGO_TREE:
         return tree_bus(c, t, proto,
                         p->max_per_domain > 1 ? fmin(intra, d == 2 ? 2 * inter : inter) : inter) *
@@ -248,8 +241,7 @@ static double bandwidth(const OrrCollCase *c, const Table *t, OrrAlgo algo, OrrP
     return 0;
 }
 
-static double latency(const OrrCollCase *c, const Table *t, OrrAlgo algo, OrrProto proto)
-{
+static double latency(const OrrCollCase *c, const Table *t, OrrAlgo algo, OrrProto proto) {
     const OrrCommPlace *p = c->place;
     double n = p->n_ranks, d = p->n_domains, local = floor(n / d);
     const double(*hop)[ORR_N_PROTOS] = t->hop_us[orr_collective__is_pcie(c) ? PCI : NVLINK];
@@ -289,8 +281,7 @@ static double latency(const OrrCollCase *c, const Table *t, OrrAlgo algo, OrrPro
     return 0;
 }
 
-double orr_tuner_time_us(const OrrCollCase *c, OrrAlgo algo, OrrProto proto)
-{
+double orr_tuner_time_us(const OrrCollCase *c, OrrAlgo algo, OrrProto proto) {
     const OrrCommPlace *p = c->place;
     const Table *t = table_of(c);
     double bw = bandwidth(c, t, algo, proto), lat = latency(c, t, algo, proto);

@@ -21,8 +21,7 @@ struct OrrJournal {
     GPtrArray *lines;
 };
 
-void orr_journal_free(OrrJournal *j)
-{
+void orr_journal_free(OrrJournal *j) {
     if (!j)
         return;
     if (j->fd >= 0) {
@@ -34,65 +33,61 @@ void orr_journal_free(OrrJournal *j)
     g_free(j);
 }
 
-guint orr_journal_n_lines(const OrrJournal *j)
-{
+guint orr_journal_n_lines(const OrrJournal *j) {
     return j->lines->len;
 }
 
-const char *orr_journal_line(const OrrJournal *j, guint i)
-{
+const char *orr_journal_line(const OrrJournal *j, guint i) {
     return j->lines->pdata[i];
 }
 
-static guint32 sum_of(const char *line, gsize length)
-{
+static guint32 sum_of(const char *line, gsize length) {
     return (guint32)crc32(0, (const Bytef *)line, (uInt)length);
 }
 
 /* A line behind its sum: "1a2b3c4d text". */
-static bool is_whole(const char *line, gsize length)
-{
+static bool is_whole(const char *line, gsize length) {
     if (length < SUM_DIGITS + 1 || line[SUM_DIGITS] != ' ')
         return false;
     char sum[SUM_DIGITS + 1];
-    g_snprintf(sum, sizeof sum, "%08x",
-               sum_of(line + SUM_DIGITS + 1, length - SUM_DIGITS - 1));
+    g_snprintf(sum, sizeof sum, "%08x", sum_of(line + SUM_DIGITS + 1, length - SUM_DIGITS - 1));
     return memcmp(sum, line, SUM_DIGITS) == 0;
 }
 
 /* Lines up to the first that is not whole, which must be the last thing in the file. */
-static bool read_lines(OrrJournal *j, const char *text, gsize length, GError **error)
-{
+static bool read_lines(OrrJournal *j, const char *text, gsize length, GError **error) {
     const char *at = memchr(text, '\n', length), *end = text + length;
     for (at = at + 1; at < end;) {
         const char *stop = memchr(at, '\n', (gsize)(end - at));
         if (!stop || !is_whole(at, (gsize)(stop - at))) {
             if (stop && stop + 1 < end)
-                return orr_fail_input(error, "%s: line %u is damaged; delete the file to begin anew",
+                return orr_fail_input(error,
+                                      "%s: line %u is damaged; delete the file to begin anew",
                                       j->path, j->lines->len + 2);
             break;
         }
-        g_ptr_array_add(j->lines, g_strndup(at + SUM_DIGITS + 1,
-                                            (gsize)(stop - at) - SUM_DIGITS - 1));
+        g_ptr_array_add(j->lines,
+                        g_strndup(at + SUM_DIGITS + 1, (gsize)(stop - at) - SUM_DIGITS - 1));
         at = stop + 1;
     }
     j->end = at - text;
     return true;
 }
 
-static bool check_head(const char *path, const char *text, const char *key, GError **error)
-{
+static bool check_head(const char *path, const char *text, const char *key, GError **error) {
     g_autofree char *head = g_strdup_printf(HEAD "%s\n", key);
     if (g_str_has_prefix(text, head))
         return true;
     if (!g_str_has_prefix(text, HEAD))
-        return orr_fail_input(error, "%s: is no store of finished work; another name would do", path);
-    return orr_fail_input(error, "%s: holds the work of other inputs or another version; delete it, "
-                          "or give another name", path);
+        return orr_fail_input(error, "%s: is no store of finished work; another name would do",
+                              path);
+    return orr_fail_input(error,
+                          "%s: holds the work of other inputs or another version; delete it, "
+                          "or give another name",
+                          path);
 }
 
-static bool load(OrrJournal *j, const char *key, GError **error)
-{
+static bool load(OrrJournal *j, const char *key, GError **error) {
     g_autofree char *text = NULL;
     gsize length = 0;
     if (access(j->path, F_OK) != 0) {
@@ -117,8 +112,7 @@ static bool load(OrrJournal *j, const char *key, GError **error)
     return true;
 }
 
-OrrJournal *orr_journal_open(const char *path, const char *key, GError **error)
-{
+OrrJournal *orr_journal_open(const char *path, const char *key, GError **error) {
     g_autoptr(OrrJournal) j = g_new0(OrrJournal, 1);
     j->path = g_strdup(path);
     j->fd = -1;
@@ -126,8 +120,7 @@ OrrJournal *orr_journal_open(const char *path, const char *key, GError **error)
     return load(j, key, error) ? g_steal_pointer(&j) : NULL;
 }
 
-bool orr_journal_append(OrrJournal *j, const char *line, GError **error)
-{
+bool orr_journal_append(OrrJournal *j, const char *line, GError **error) {
     gsize length = strlen(line);
     g_assert(!memchr(line, '\n', length));
     g_autofree char *text = g_strdup_printf("%08x %s\n", sum_of(line, length), line);

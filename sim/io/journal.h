@@ -1,8 +1,9 @@
-/* A file that only grows: a line a finished piece of work, so that a killed run goes on where it was.
+/* A file that only grows: a line a finished piece of work, so that a killed run goes on where it
+ * was.
  *
- * The first line names the work by a key; each other line carries its checksum. What a kill or a full
- * disk left half-written is at the end and is cut off when the file is opened again. One process at a
- * time (advisory lock). */
+ * The first line names the work by a key; each other line carries its checksum. What a kill or a
+ * full disk left half-written is at the end and is cut off when the file is opened again. One
+ * process at a time (advisory lock). */
 #ifndef ORR_IO_JOURNAL_H
 #define ORR_IO_JOURNAL_H
 

@@ -9,21 +9,18 @@
 
 #include "sim/model/emit_priv.h"
 
-static double here(const OrrCtx *c)
-{
+static double here(const OrrCtx *c) {
     return (double)(c->tokens_here * c->hidden);
 }
 
 /* Output of a row-parallel product before it is reduced. */
-static double output_bytes(const OrrCtx *c)
-{
+static double output_bytes(const OrrCtx *c) {
     return (double)(c->tokens * c->hidden) * c->size;
 }
 
 /* Bias, dropout, residual: one kernel, or one each (an eager bias is a kernel only where the sum
  * over TP stands between it and its product). */
-static void residual_forward(OrrCtx *c, bool has_bias, OrrItem mask)
-{
+static void residual_forward(OrrCtx *c, bool has_bias, OrrItem mask) {
     double n = here(c), e = c->size, r = c->residual_size;
     bool has_dropout = c->f->dropout > 0.0;
     double mask_bytes = has_dropout && c->f->store_dropout_mask ? n : 0.0;
@@ -40,8 +37,7 @@ static void residual_forward(OrrCtx *c, bool has_bias, OrrItem mask)
     orr_emit__consumed(c, mask);
 }
 
-static void residual_backward(OrrCtx *c, bool has_bias, OrrItem mask, double grad_bytes)
-{
+static void residual_backward(OrrCtx *c, bool has_bias, OrrItem mask, double grad_bytes) {
     double n = here(c), e = c->size;
     orr_emit__temp_next(c, grad_bytes);
     if (c->f->dropout > 0.0) {
@@ -53,8 +49,7 @@ static void residual_backward(OrrCtx *c, bool has_bias, OrrItem mask, double gra
         orr_emit__stream(c, ORR_K_GRADIENT, ORR_PASS_WGRAD, "bias_grad", n * e, 0.0, 1);
 }
 
-static void post_norm_forward(OrrCtx *c, OrrItem input)
-{
+static void post_norm_forward(OrrCtx *c, OrrItem input) {
     if (!c->m->has_post_norms)
         return;
     orr_emit__norm_forward(c, "post_norm", here(c));
@@ -62,8 +57,7 @@ static void post_norm_forward(OrrCtx *c, OrrItem input)
     orr_emit__consumed(c, input);
 }
 
-static void post_norm_backward(OrrCtx *c, OrrItem input)
-{
+static void post_norm_backward(OrrCtx *c, OrrItem input) {
     if (!c->m->has_post_norms)
         return;
     orr_emit__norm_backward(c, "post_norm", here(c), false);
@@ -71,8 +65,7 @@ static void post_norm_backward(OrrCtx *c, OrrItem input)
 }
 
 /* To the output product, whose partial sums stay. */
-static void attention_products(OrrCtx *c)
-{
+static void attention_products(OrrCtx *c) {
     OrrLinear qkv = orr_emit__qkv(c), out = orr_emit__out(c);
     orr_emit__linear_forward(c, &qkv);
     orr_emit__hold(c, ORR_ITEM_QKV);
@@ -84,8 +77,7 @@ static void attention_products(OrrCtx *c)
     orr_emit__consumed(c, ORR_ITEM_CONTEXT);
 }
 
-static void mlp_to_activation(OrrCtx *c)
-{
+static void mlp_to_activation(OrrCtx *c) {
     OrrLinear up = orr_emit__up(c);
     orr_emit__linear_forward(c, &up);
     orr_emit__hold(c, ORR_ITEM_UP);
@@ -96,8 +88,7 @@ static void mlp_to_activation(OrrCtx *c)
 }
 
 /* Its partial sums stay. */
-static void down_product(OrrCtx *c)
-{
+static void down_product(OrrCtx *c) {
     OrrLinear down = orr_emit__down(c);
     orr_emit__linear_forward(c, &down);
     orr_emit__temp(c, output_bytes(c));
@@ -105,8 +96,7 @@ static void down_product(OrrCtx *c)
 }
 
 /* @holds_input: false where the checkpoint holds it already. */
-static void forward_norm1(OrrCtx *c, bool holds_input)
-{
+static void forward_norm1(OrrCtx *c, bool holds_input) {
     orr_emit__norm_forward(c, "norm1", here(c));
     if (holds_input)
         orr_emit__hold(c, ORR_ITEM_LAYER_INPUT);
@@ -114,8 +104,7 @@ static void forward_norm1(OrrCtx *c, bool holds_input)
 }
 
 /* torch.compile makes one kernel of both. */
-static void residual_and_norm2(OrrCtx *c)
-{
+static void residual_and_norm2(OrrCtx *c) {
     double n = here(c), e = c->size, r = c->residual_size;
     if (c->f->compiled) {
         double mask = (double)orr_emit__item_bytes(c, ORR_ITEM_MASK1);
@@ -134,14 +123,12 @@ static void residual_and_norm2(OrrCtx *c)
 
 /* Behind the activation only the residual's dropout mask and a post-norm's input are needed by the
  * backward: without these a checkpoint that stops early ends there (PyTorch, non-reentrant). */
-static bool stops_early(const OrrCtx *c, bool holds_input)
-{
+static bool stops_early(const OrrCtx *c, bool holds_input) {
     bool is_again = !holds_input;
     return is_again && c->f->recompute_early_stop && c->f->dropout == 0.0 && !c->m->has_post_norms;
 }
 
-static void forward_sequential(OrrCtx *c, bool holds_input)
-{
+static void forward_sequential(OrrCtx *c, bool holds_input) {
     double left = 1.0 - c->f->tp_overlap_frac;
     forward_norm1(c, holds_input);
     attention_products(c);
@@ -161,8 +148,7 @@ static void forward_sequential(OrrCtx *c, bool holds_input)
     orr_emit__untemp(c, output_bytes(c));
 }
 
-static void forward_parallel(OrrCtx *c, bool holds_input)
-{
+static void forward_parallel(OrrCtx *c, bool holds_input) {
     double n = (double)(c->tokens * c->hidden) * c->size;
     forward_norm1(c, holds_input);
     if (!c->m->shares_norm) {
@@ -179,8 +165,7 @@ static void forward_parallel(OrrCtx *c, bool holds_input)
     orr_emit__untemp(c, n);
 }
 
-static void forward(OrrCtx *c, bool holds_input)
-{
+static void forward(OrrCtx *c, bool holds_input) {
     if (c->m->is_parallel)
         forward_parallel(c, holds_input);
     else
@@ -188,8 +173,7 @@ static void forward(OrrCtx *c, bool holds_input)
     g_assert(c->after == ORR_NONE);
 }
 
-void orr_emit_layer_forward(const OrrEmit *e, OrrBuilder *b, uint32_t layer, bool recompute_all)
-{
+void orr_emit_layer_forward(const OrrEmit *e, OrrBuilder *b, uint32_t layer, bool recompute_all) {
     OrrCtx c = orr_emit__ctx(e, b, layer, ORR_F);
     c.is_storing = !recompute_all;
     orr_emit__host(&c);
@@ -197,8 +181,7 @@ void orr_emit_layer_forward(const OrrEmit *e, OrrBuilder *b, uint32_t layer, boo
 }
 
 /* Gathers the gradient of what was scattered: needed by both gradients of the product. */
-static void gather_gradient(OrrCtx *c, const char *label)
-{
+static void gather_gradient(OrrCtx *c, const char *label) {
     double share = c->f->tp_overlap_frac;
     if (!c->is_sp)
         return;
@@ -206,16 +189,14 @@ static void gather_gradient(OrrCtx *c, const char *label)
     c->beside = orr_emit__coll(c, ORR_ALL_GATHER, output_bytes(c) * share, label);
 }
 
-static void norm_again(OrrCtx *c, OrrItem output, const char *label)
-{
+static void norm_again(OrrCtx *c, OrrItem output, const char *label) {
     if (orr_emit__keeps(c, output))
         return;
     orr_emit__norm_forward(c, label, here(c));
     orr_emit__hold(c, output);
 }
 
-static void mlp_products_backward(OrrCtx *c)
-{
+static void mlp_products_backward(OrrCtx *c) {
     OrrLinear up = orr_emit__up(c), down = orr_emit__down(c);
     if (!orr_emit__keeps(c, ORR_ITEM_ACTIVATION))
         orr_emit__activation_again(c);
@@ -226,8 +207,7 @@ static void mlp_products_backward(OrrCtx *c)
     orr_emit__linear_backward(c, &up);
 }
 
-static void attention_products_backward(OrrCtx *c)
-{
+static void attention_products_backward(OrrCtx *c) {
     OrrLinear qkv = orr_emit__qkv(c), out = orr_emit__out(c);
     orr_emit__linear_backward(c, &out);
     orr_emit__attention_backward(c);
@@ -235,8 +215,7 @@ static void attention_products_backward(OrrCtx *c)
     orr_emit__linear_backward(c, &qkv);
 }
 
-static void backward_sequential(OrrCtx *c)
-{
+static void backward_sequential(OrrCtx *c) {
     double n = here(c);
     residual_backward(c, c->m->mlp_bias, ORR_ITEM_MASK2, orr_emit__down(c).grad_bytes);
     post_norm_backward(c, ORR_ITEM_POST_NORM2_IN);
@@ -254,8 +233,7 @@ static void backward_sequential(OrrCtx *c)
     orr_emit__drop(c, ORR_ITEM_LAYER_INPUT);
 }
 
-static void backward_parallel(OrrCtx *c)
-{
+static void backward_parallel(OrrCtx *c) {
     double n = here(c);
     residual_backward(c, c->m->out_bias || c->m->mlp_bias, ORR_ITEM_MASK2,
                       orr_emit__down(c).grad_bytes);
@@ -272,8 +250,7 @@ static void backward_parallel(OrrCtx *c)
     orr_emit__drop(c, ORR_ITEM_LAYER_INPUT);
 }
 
-static void weights_only(OrrCtx *c)
-{
+static void weights_only(OrrCtx *c) {
     OrrLinear down = orr_emit__down(c), up = orr_emit__up(c), out = orr_emit__out(c),
               qkv = orr_emit__qkv(c);
     orr_emit__linear_backward(c, &down);
@@ -283,8 +260,7 @@ static void weights_only(OrrCtx *c)
 }
 
 void orr_emit_layer_backward(const OrrEmit *e, OrrBuilder *b, uint32_t layer, OrrPass pass,
-                             bool recompute_all)
-{
+                             bool recompute_all) {
     OrrCtx c = orr_emit__ctx(e, b, layer, pass);
     double gradient = here(&c) * c.size; /* of the layer's output, alive throughout */
     g_assert(pass != ORR_F);

@@ -7,19 +7,16 @@
  * core again, fused or not, as Megatron-LM's checkpointed core attention does. */
 #include "sim/model/emit_priv.h"
 
-static double score_elements(const OrrCtx *c)
-{
+static double score_elements(const OrrCtx *c) {
     return (double)(c->batch * c->heads * c->seq * c->seq);
 }
 
-static bool is_fused(const OrrCtx *c)
-{
+static bool is_fused(const OrrCtx *c) {
     return c->f->attention != ORR_ATTENTION_UNFUSED;
 }
 
 static void fused_kernel(OrrCtx *c, OrrKernelPass pass, double n_products, double bytes_read,
-                         double bytes_written, uint32_t launches)
-{
+                         double bytes_written, uint32_t launches) {
     OrrKernel k = {.kind = ORR_K_ATTENTION,
                    .pass = (uint8_t)pass,
                    .dtype = c->dtype,
@@ -40,8 +37,7 @@ static void fused_kernel(OrrCtx *c, OrrKernelPass pass, double n_products, doubl
 
 /* A product a head: C[m,n] = A[m,k] B[k,n]; @adds: onto what C holds. */
 static void head_product_onto(OrrCtx *c, OrrKernelPass pass, const char *label, int64_t m,
-                              int64_t n, int64_t k_dim, bool adds)
-{
+                              int64_t n, int64_t k_dim, bool adds) {
     OrrKernel k = {.kind = ORR_K_BATCHED_GEMM,
                    .pass = (uint8_t)pass,
                    .dtype = c->dtype,
@@ -60,15 +56,13 @@ static void head_product_onto(OrrCtx *c, OrrKernelPass pass, const char *label, 
 }
 
 static void head_product(OrrCtx *c, OrrKernelPass pass, const char *label, int64_t m, int64_t n,
-                         int64_t k_dim)
-{
+                         int64_t k_dim) {
     head_product_onto(c, pass, label, m, n, k_dim, false);
 }
 
 /* ALiBi without a fused kernel: baddbmm spreads the slopes over all scores first, then adds to them
  * (Megatron-DeepSpeed, model/transformer.py; PyTorch baddbmm copies what it adds to). */
-static void scores(OrrCtx *c)
-{
+static void scores(OrrCtx *c) {
     bool has_bias = c->m->position == ORR_POS_ALIBI;
     if (has_bias)
         orr_emit__stream(c, ORR_K_COPY, ORR_PASS_FORWARD, "alibi_spread", 0.0,
@@ -78,8 +72,7 @@ static void scores(OrrCtx *c)
 
 /* Megatron-LM's causal softmax kernel reads the lower half and writes the whole; the eager chain
  * casts to FP32, scales, masks (a byte an element), takes the softmax and casts back. */
-static void softmax_forward(OrrCtx *c)
-{
+static void softmax_forward(OrrCtx *c) {
     double n = score_elements(c), e = c->size;
     bool is_eager = !c->f->fused_softmax && !c->f->compiled;
     if (is_eager)
@@ -89,8 +82,7 @@ static void softmax_forward(OrrCtx *c)
         orr_emit__stream(c, ORR_K_SOFTMAX, ORR_PASS_FORWARD, "softmax", n * 0.5 * e, n * e, 1);
 }
 
-static void softmax_backward(OrrCtx *c)
-{
+static void softmax_backward(OrrCtx *c) {
     double n = score_elements(c), e = c->size;
     bool is_eager = !c->f->fused_softmax && !c->f->compiled;
     if (is_eager)
@@ -101,8 +93,7 @@ static void softmax_backward(OrrCtx *c)
 }
 
 /* Grouped heads are repeated to all query heads before unfused products. */
-static void repeat_heads(OrrCtx *c)
-{
+static void repeat_heads(OrrCtx *c) {
     double tokens_d = (double)(c->tokens * c->head_dim) * c->size;
     if (c->kv_heads < c->heads)
         orr_emit__stream(c, ORR_K_COPY, ORR_PASS_FORWARD, "kv_repeat",
@@ -110,8 +101,7 @@ static void repeat_heads(OrrCtx *c)
                          2);
 }
 
-static void unfused_core_forward(OrrCtx *c)
-{
+static void unfused_core_forward(OrrCtx *c) {
     double n = score_elements(c), e = c->size;
     double context = (double)(c->tokens * c->heads * c->head_dim) * e;
     repeat_heads(c);
@@ -131,8 +121,7 @@ static void unfused_core_forward(OrrCtx *c)
     orr_emit__stream(c, ORR_K_COPY, ORR_PASS_FORWARD, "context_copy", context, context, 1);
 }
 
-static void core_forward(OrrCtx *c)
-{
+static void core_forward(OrrCtx *c) {
     double qkv = (double)orr_emit__item_bytes(c, ORR_ITEM_QKV);
     double context = (double)orr_emit__item_bytes(c, ORR_ITEM_CONTEXT);
     if (is_fused(c)) {
@@ -143,14 +132,12 @@ static void core_forward(OrrCtx *c)
         unfused_core_forward(c);
 }
 
-static void drop_core_if_not_kept(OrrCtx *c)
-{
+static void drop_core_if_not_kept(OrrCtx *c) {
     for (int item = ORR_ITEM_SCORES; item <= ORR_ITEM_LSE; item++)
         orr_emit__consumed(c, (OrrItem)item);
 }
 
-static void rotary(OrrCtx *c, OrrKernelPass pass)
-{
+static void rotary(OrrCtx *c, OrrKernelPass pass) {
     if (c->m->position != ORR_POS_ROPE)
         return;
     double all = (double)(c->tokens * (c->heads + c->kv_heads) * c->head_dim) * c->size;
@@ -162,8 +149,7 @@ static void rotary(OrrCtx *c, OrrKernelPass pass)
         orr_emit__stream(c, ORR_K_ROTARY, pass, "rotary", 5.5 * all, 4.5 * all, 10);
 }
 
-void orr_emit__attention_forward(OrrCtx *c)
-{
+void orr_emit__attention_forward(OrrCtx *c) {
     if (c->m->has_qk_norm) {
         orr_emit__norm_forward(c, "qk_norm",
                                (double)(c->tokens * (c->heads + c->kv_heads) * c->head_dim));
@@ -177,8 +163,7 @@ void orr_emit__attention_forward(OrrCtx *c)
     orr_emit__consumed(c, ORR_ITEM_QKV);
 }
 
-static void unfused_core_backward(OrrCtx *c)
-{
+static void unfused_core_backward(OrrCtx *c) {
     double n = score_elements(c), e = c->size;
     head_product(c, ORR_PASS_DGRAD, "scores_grad", c->seq, c->seq, c->head_dim);
     orr_emit__temp(c, 2.0 * n * e);
@@ -192,8 +177,7 @@ static void unfused_core_backward(OrrCtx *c)
     orr_emit__untemp(c, 2.0 * n * e);
 }
 
-static void core_backward(OrrCtx *c)
-{
+static void core_backward(OrrCtx *c) {
     double qkv = (double)orr_emit__item_bytes(c, ORR_ITEM_QKV);
     double context = (double)orr_emit__item_bytes(c, ORR_ITEM_CONTEXT);
     if (is_fused(c)) {
@@ -209,8 +193,7 @@ static void core_backward(OrrCtx *c)
     orr_emit__drop(c, ORR_ITEM_QKV);
 }
 
-void orr_emit__attention_backward(OrrCtx *c)
-{
+void orr_emit__attention_backward(OrrCtx *c) {
     double qkv = (double)orr_emit__item_bytes(c, ORR_ITEM_QKV);
     double context = (double)orr_emit__item_bytes(c, ORR_ITEM_CONTEXT);
     if (!orr_emit__keeps(c, ORR_ITEM_LSE)) {

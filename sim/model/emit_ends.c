@@ -12,13 +12,11 @@
 
 #include <math.h>
 
-static double here(const OrrCtx *c)
-{
+static double here(const OrrCtx *c) {
     return (double)(c->tokens_here * c->hidden);
 }
 
-static void lookup(OrrCtx *c)
-{
+static void lookup(OrrCtx *c) {
     double n = (double)(c->tokens * c->hidden) * c->size;
     if (c->tp > 1)
         /* range tests and offsets on 8-byte token numbers */
@@ -30,8 +28,7 @@ static void lookup(OrrCtx *c)
                          n * (1.0 - 1.0 / c->tp), 1);
 }
 
-void orr_emit_embedding_forward(const OrrEmit *e, OrrBuilder *b)
-{
+void orr_emit_embedding_forward(const OrrEmit *e, OrrBuilder *b) {
     OrrCtx c = orr_emit__ctx(e, b, 0, ORR_F);
     bool has_positions = c.m->position == ORR_POS_LEARNED;
     double n = (double)(c.tokens * c.hidden) * c.size, own = here(&c);
@@ -58,8 +55,7 @@ void orr_emit_embedding_forward(const OrrEmit *e, OrrBuilder *b)
 }
 
 /* The dense gradient: zeroed, scattered into, added to the buffer. */
-static void table_gradient(OrrCtx *c, const char *label, double rows, double share)
-{
+static void table_gradient(OrrCtx *c, const char *label, double rows, double share) {
     double table = rows * (double)c->hidden, n = (double)(c->tokens * c->hidden) * share;
     bool adds = c->f->fused_wgrad_accumulate || orr_emit__adds_weight_gradient(c);
     double g = c->weight_grad_size;
@@ -72,8 +68,7 @@ static void table_gradient(OrrCtx *c, const char *label, double rows, double sha
     orr_emit__untemp(c, table * c->size);
 }
 
-void orr_emit_embedding_backward(const OrrEmit *e, OrrBuilder *b, OrrPass pass)
-{
+void orr_emit_embedding_backward(const OrrEmit *e, OrrBuilder *b, OrrPass pass) {
     OrrCtx c = orr_emit__ctx(e, b, 0, pass);
     double own = here(&c);
     if (pass == ORR_I) /* nothing stands before it: all of it is weights */
@@ -96,8 +91,7 @@ void orr_emit_embedding_backward(const OrrEmit *e, OrrBuilder *b, OrrPass pass)
     g_assert(c.after == ORR_NONE);
 }
 
-static OrrLinear logits_linear(const OrrCtx *c)
-{
+static OrrLinear logits_linear(const OrrCtx *c) {
     return (OrrLinear){.label = "logits",
                        .in = c->hidden,
                        .out = {c->vocab},
@@ -108,8 +102,7 @@ static OrrLinear logits_linear(const OrrCtx *c)
 }
 
 /* The head multiplies in the activations' dtype also where layers use FP8. */
-static OrrCtx head_ctx(const OrrEmit *e, OrrBuilder *b, OrrPass pass)
-{
+static OrrCtx head_ctx(const OrrEmit *e, OrrBuilder *b, OrrPass pass) {
     OrrCtx c = orr_emit__ctx(e, b, 0, pass);
     c.gemm_dtype = c.dtype;
     return c;
@@ -119,8 +112,7 @@ static OrrCtx head_ctx(const OrrEmit *e, OrrBuilder *b, OrrPass pass)
  *
  * Over TP, kernels apart: cast, maximum, subtraction, exponential, sum, division; fused: cast,
  * maximum, and one sweep that does the rest. */
-static void loss_forward_tp(OrrCtx *c, bool is_fused)
-{
+static void loss_forward_tp(OrrCtx *c, bool is_fused) {
     double n = (double)(c->tokens * c->vocab), e = c->size;
     double token = 4.0 * (double)c->tokens;
     orr_emit__stream(c, ORR_K_CROSS_ENTROPY, ORR_PASS_FORWARD, "loss_max", n * (e + 4.0), n * 4.0,
@@ -145,8 +137,7 @@ static void loss_forward_tp(OrrCtx *c, bool is_fused)
 
 /* On one rank. Fused (flash-attn, Apex, Liger, torch.compile): the narrow logits are read once,
  * kept, and become their gradient in place. Else PyTorch's: a copy in FP32, log-softmax. */
-static void loss_forward_alone(OrrCtx *c, bool is_fused)
-{
+static void loss_forward_alone(OrrCtx *c, bool is_fused) {
     double n = (double)(c->tokens * c->vocab), e = c->size;
     if (is_fused)
         orr_emit__stream(c, ORR_K_CROSS_ENTROPY, ORR_PASS_FORWARD, "loss", n * e, 0.0, 1);
@@ -158,15 +149,13 @@ static void loss_forward_alone(OrrCtx *c, bool is_fused)
     orr_emit__untemp(c, n * e + (is_fused ? 0.0 : 4.0 * n));
 }
 
-static bool has_fused_loss(const OrrCtx *c)
-{
+static bool has_fused_loss(const OrrCtx *c) {
     return c->f->fused_cross_entropy || c->f->compiled;
 }
 
 /* To the gradient of the narrow logits: softmax minus one-hot, times the loss' gradient, cast. On
  * one rank PyTorch fills a dense gradient of the log-softmax first. */
-static void loss_backward(OrrCtx *c)
-{
+static void loss_backward(OrrCtx *c) {
     double n = (double)(c->tokens * c->vocab), e = c->size;
     bool is_fused = has_fused_loss(c);
     double read = is_fused ? 4.0 : 8.0, written = e + (is_fused ? 0.0 : 4.0);
@@ -180,8 +169,7 @@ static void loss_backward(OrrCtx *c)
     orr_emit__drop(c, ORR_ITEM_LOGITS);
 }
 
-void orr_emit_head_forward(const OrrEmit *e, OrrBuilder *b)
-{
+void orr_emit_head_forward(const OrrEmit *e, OrrBuilder *b) {
     OrrCtx c = head_ctx(e, b, ORR_F);
     OrrLinear logits = logits_linear(&c);
     orr_emit__norm_forward(&c, "final_norm", here(&c));
@@ -196,8 +184,7 @@ void orr_emit_head_forward(const OrrEmit *e, OrrBuilder *b)
     g_assert(c.after == ORR_NONE);
 }
 
-void orr_emit_head_backward(const OrrEmit *e, OrrBuilder *b, OrrPass pass)
-{
+void orr_emit_head_backward(const OrrEmit *e, OrrBuilder *b, OrrPass pass) {
     OrrCtx c = head_ctx(e, b, pass);
     OrrLinear logits = logits_linear(&c);
     if (pass == ORR_W) {

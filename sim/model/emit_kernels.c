@@ -8,15 +8,13 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_narrow(OrrDtype d)
-{
+static bool is_narrow(OrrDtype d) {
     return d == ORR_FP8 || d == ORR_FP4;
 }
 
 /* Pairs of a causal sequence: half the square (as the FLOP formulas have it); with a window w
  * shorter than s: w s - w^2 / 2. */
-static double causal_pairs(const OrrModel *m, uint32_t layer, double seq)
-{
+static double causal_pairs(const OrrModel *m, uint32_t layer, double seq) {
     bool is_windowed = m->window > 0 && m->window_every > 0 &&
                        (m->window_every == 1 || (layer + 1) % m->window_every != 0);
     if (!is_windowed || m->window >= seq)
@@ -25,8 +23,7 @@ static double causal_pairs(const OrrModel *m, uint32_t layer, double seq)
     return w * seq - w * w / 2.0;
 }
 
-OrrCtx orr_emit__ctx(const OrrEmit *e, OrrBuilder *b, uint32_t layer, OrrPass pass)
-{
+OrrCtx orr_emit__ctx(const OrrEmit *e, OrrBuilder *b, uint32_t layer, OrrPass pass) {
     const OrrModel *m = e->model;
     const OrrFramework *f = e->framework;
     OrrCtx c = {.e = e, .b = b, .m = m, .f = f, .pass = pass, .is_storing = true};
@@ -57,14 +54,12 @@ OrrCtx orr_emit__ctx(const OrrEmit *e, OrrBuilder *b, uint32_t layer, OrrPass pa
     return c;
 }
 
-void orr_emit__host(OrrCtx *c)
-{
+void orr_emit__host(OrrCtx *c) {
     if (!c->f->cuda_graphs && c->f->host_layer_ns > 0.0)
         orr_builder_host(c->b, (uint32_t)llround(c->f->host_layer_ns));
 }
 
-void orr_emit__kernel(OrrCtx *c, const OrrKernel *k)
-{
+void orr_emit__kernel(OrrCtx *c, const OrrKernel *k) {
     orr_builder_kernel(c->b, ORR_STREAM_COMPUTE, k);
     orr_builder_wait(c->b, c->after);
     c->after = ORR_NONE;
@@ -73,8 +68,7 @@ void orr_emit__kernel(OrrCtx *c, const OrrKernel *k)
 }
 
 void orr_emit__stream(OrrCtx *c, OrrKernelKind kind, OrrKernelPass pass, const char *label,
-                      double bytes_read, double bytes_written, uint32_t launches)
-{
+                      double bytes_read, double bytes_written, uint32_t launches) {
     OrrKernel k = {.kind = (uint8_t)kind,
                    .pass = (uint8_t)pass,
                    .dtype = c->dtype,
@@ -86,8 +80,7 @@ void orr_emit__stream(OrrCtx *c, OrrKernelKind kind, OrrKernelPass pass, const c
 }
 
 void orr_emit__gemm(OrrCtx *c, OrrKernelPass pass, const char *label, int64_t m, int64_t n,
-                    int64_t k)
-{
+                    int64_t k) {
     double in_size = orr_dtype_bytes((OrrDtype)c->gemm_dtype), out = (double)m * (double)n;
     OrrKernel kernel = {.kind = ORR_K_GEMM,
                         .pass = (uint8_t)pass,
@@ -108,8 +101,7 @@ void orr_emit__gemm(OrrCtx *c, OrrKernelPass pass, const char *label, int64_t m,
     orr_emit__kernel(c, &kernel);
 }
 
-uint32_t orr_emit__coll(OrrCtx *c, OrrCollective kind, double bytes, const char *label)
-{
+uint32_t orr_emit__coll(OrrCtx *c, OrrCollective kind, double bytes, const char *label) {
     if (c->tp == 1 || bytes <= 0.0)
         return ORR_NONE;
     OrrColl coll = {.kind = (uint8_t)kind,
@@ -124,15 +116,13 @@ uint32_t orr_emit__coll(OrrCtx *c, OrrCollective kind, double bytes, const char 
     return op;
 }
 
-void orr_emit__coll_blocking(OrrCtx *c, OrrCollective kind, double bytes, const char *label)
-{
+void orr_emit__coll_blocking(OrrCtx *c, OrrCollective kind, double bytes, const char *label) {
     uint32_t op = orr_emit__coll(c, kind, bytes, label);
     if (op != ORR_NONE)
         c->after = op;
 }
 
-void orr_emit__reduce_output(OrrCtx *c, const char *label, double share)
-{
+void orr_emit__reduce_output(OrrCtx *c, const char *label, double share) {
     orr_emit__coll_blocking(c, c->is_sp ? ORR_REDUCE_SCATTER : ORR_ALL_REDUCE,
                             share * (double)(c->tokens * c->hidden) * c->size, label);
 }

@@ -9,8 +9,7 @@
  * itself costs a kernel that does. */
 #include "sim/model/emit_priv.h"
 
-OrrLinear orr_emit__qkv(const OrrCtx *c)
-{
+OrrLinear orr_emit__qkv(const OrrCtx *c) {
     int64_t d = c->head_dim;
     OrrLinear l = {.label = "qkv",
                    .in = c->hidden,
@@ -29,8 +28,7 @@ OrrLinear orr_emit__qkv(const OrrCtx *c)
     return l;
 }
 
-OrrLinear orr_emit__up(const OrrCtx *c)
-{
+OrrLinear orr_emit__up(const OrrCtx *c) {
     OrrLinear l = {.label = "ffn1",
                    .in = c->hidden,
                    .is_column = true,
@@ -45,14 +43,12 @@ OrrLinear orr_emit__up(const OrrCtx *c)
 
 /* The output gradient of a row-parallel layer: gathered under SP; else the one that came in, but
  * for dropout's backward or a weight half that needs it later. */
-static double row_grad_bytes(const OrrCtx *c)
-{
+static double row_grad_bytes(const OrrCtx *c) {
     bool is_own = c->is_sp || c->f->dropout > 0.0 || c->pass != ORR_B;
     return is_own ? (double)(c->tokens * c->hidden) * c->size : 0.0;
 }
 
-OrrLinear orr_emit__out(const OrrCtx *c)
-{
+OrrLinear orr_emit__out(const OrrCtx *c) {
     return (OrrLinear){.label = "out",
                        .in = c->heads * c->head_dim,
                        .out = {c->hidden},
@@ -62,8 +58,7 @@ OrrLinear orr_emit__out(const OrrCtx *c)
                        .grad_bytes = c->m->is_parallel ? 0.0 : row_grad_bytes(c)};
 }
 
-OrrLinear orr_emit__down(const OrrCtx *c)
-{
+OrrLinear orr_emit__down(const OrrCtx *c) {
     return (OrrLinear){.label = "ffn2",
                        .in = c->ffn,
                        .out = {c->hidden},
@@ -73,31 +68,27 @@ OrrLinear orr_emit__down(const OrrCtx *c)
                        .grad_bytes = row_grad_bytes(c)};
 }
 
-static double input_bytes(const OrrCtx *c, const OrrLinear *l)
-{
+static double input_bytes(const OrrCtx *c, const OrrLinear *l) {
     return (double)(c->tokens * l->in) * c->size;
 }
 
 /* FP8 operands are made from BF16 in two layouts, one for each later product (Transformer Engine,
  * cast_transpose). Weights are cast once a step and counted with the optimizer. */
-static void cast(OrrCtx *c, OrrKernelPass pass, const char *label, double elements)
-{
+static void cast(OrrCtx *c, OrrKernelPass pass, const char *label, double elements) {
     if (c->gemm_dtype == c->dtype)
         return;
     orr_emit__stream(c, ORR_K_CAST, pass, label, elements * c->size,
                      2.0 * elements * orr_dtype_bytes((OrrDtype)c->gemm_dtype), 1);
 }
 
-static bool is_gathered(const OrrCtx *c, const OrrLinear *l)
-{
+static bool is_gathered(const OrrCtx *c, const OrrLinear *l) {
     return l->is_column && c->is_sp;
 }
 
 /* With pipelined products (Transformer Engine's userbuffers) a share of the collective runs beside
  * its product: that share of a gather, which the kernel behind the product waits for, and that
  * share of a reduction, which starts with the product. */
-void orr_emit__linear_forward(OrrCtx *c, const OrrLinear *l)
-{
+void orr_emit__linear_forward(OrrCtx *c, const OrrLinear *l) {
     double gathered = input_bytes(c, l), share = c->f->tp_overlap_frac;
     if (is_gathered(c, l)) {
         orr_emit__coll_blocking(c, ORR_ALL_GATHER, gathered * (1.0 - share), l->label);
@@ -120,8 +111,7 @@ void orr_emit__linear_forward(OrrCtx *c, const OrrLinear *l)
     c->beside = ORR_NONE;
 }
 
-static void dgrad(OrrCtx *c, const OrrLinear *l)
-{
+static void dgrad(OrrCtx *c, const OrrLinear *l) {
     double bytes = input_bytes(c, l);
     for (uint32_t i = 0; i < l->n_parts; i++) {
         cast(c, ORR_PASS_DGRAD, l->label, (double)(c->tokens * l->out[i]));
@@ -136,8 +126,7 @@ static void dgrad(OrrCtx *c, const OrrLinear *l)
 
 /* Autograd adds a micro-batch's weight gradient to what is there; a buffer that is reduced and
  * emptied each micro-batch takes it as it is. */
-bool orr_emit__adds_weight_gradient(const OrrCtx *c)
-{
+bool orr_emit__adds_weight_gradient(const OrrCtx *c) {
     const OrrEmit *e = c->e;
     if (c->f->fused_wgrad_accumulate)
         return false;
@@ -148,8 +137,7 @@ bool orr_emit__adds_weight_gradient(const OrrCtx *c)
     return !is_emptied && orr_layout_micro_batches(e->layout, e->batch) > 1;
 }
 
-static void wgrad(OrrCtx *c, const OrrLinear *l)
-{
+static void wgrad(OrrCtx *c, const OrrLinear *l) {
     for (uint32_t i = 0; i < l->n_parts; i++) {
         double weights = (double)l->out[i] * (double)l->in;
         orr_emit__gemm(c, ORR_PASS_WGRAD, l->label, l->out[i], l->in, c->tokens);
@@ -160,8 +148,7 @@ static void wgrad(OrrCtx *c, const OrrLinear *l)
     }
 }
 
-static void weight_half(OrrCtx *c, const OrrLinear *l, uint32_t gather)
-{
+static void weight_half(OrrCtx *c, const OrrLinear *l, uint32_t gather) {
     if (gather != ORR_NONE)
         c->after = gather;
     wgrad(c, l);
@@ -171,8 +158,7 @@ static void weight_half(OrrCtx *c, const OrrLinear *l, uint32_t gather)
     orr_emit__drop(c, l->input);
 }
 
-void orr_emit__linear_backward(OrrCtx *c, const OrrLinear *l)
-{
+void orr_emit__linear_backward(OrrCtx *c, const OrrLinear *l) {
     bool has_dgrad = c->pass != ORR_W, has_wgrad = c->pass != ORR_I;
     bool is_async = c->f->tp_async_wgrad && has_dgrad && has_wgrad;
     uint32_t gather = ORR_NONE, reduce = ORR_NONE;
@@ -202,13 +188,11 @@ void orr_emit__linear_backward(OrrCtx *c, const OrrLinear *l)
         c->after = reduce;
 }
 
-static bool is_eager_rms(const OrrCtx *c)
-{
+static bool is_eager_rms(const OrrCtx *c) {
     return c->m->norm == ORR_RMS_NORM && !c->f->fused_norm && !c->f->compiled;
 }
 
-void orr_emit__norm_forward(OrrCtx *c, const char *label, double elements)
-{
+void orr_emit__norm_forward(OrrCtx *c, const char *label, double elements) {
     double n = elements, e = c->size;
     if (is_eager_rms(c))
         /* to FP32, square, mean, x rsqrt, to BF16, x weight, and two kernels on the means
@@ -219,8 +203,7 @@ void orr_emit__norm_forward(OrrCtx *c, const char *label, double elements)
         orr_emit__stream(c, ORR_K_NORM, ORR_PASS_FORWARD, label, n * c->residual_size, n * e, 1);
 }
 
-void orr_emit__norm_backward(OrrCtx *c, const char *label, double elements, bool adds_residual)
-{
+void orr_emit__norm_backward(OrrCtx *c, const char *label, double elements, bool adds_residual) {
     double n = elements, e = c->size, r = c->residual_size;
     /* The eager chain backward: products, casts, sums and squares, most of them in FP32. Fused: one
      * kernel for the input and partial weight gradients and one to sum these; PyTorch's own

@@ -11,8 +11,7 @@
 
 /* Bytes of the unfused attention core a score: FP32 scores, probabilities, and dropped
  * probabilities with a mask byte (arXiv 2205.05198, equation 1; Megatron-LM issue 965). */
-static double core_bytes(const OrrCtx *c, OrrItem item)
-{
+static double core_bytes(const OrrCtx *c, OrrItem item) {
     double scores = (double)(c->batch * c->heads * c->seq * c->seq);
     bool is_eager = !c->f->fused_softmax && !c->f->compiled;
     if (c->f->attention != ORR_ATTENTION_UNFUSED)
@@ -27,21 +26,18 @@ static double core_bytes(const OrrCtx *c, OrrItem item)
 }
 
 /* An eager RMSNorm keeps its input and its normalised form in FP32 and a narrow copy besides. */
-static double norm_input_bytes(const OrrCtx *c, double elements)
-{
+static double norm_input_bytes(const OrrCtx *c, double elements) {
     bool is_eager = c->m->norm == ORR_RMS_NORM && !c->f->fused_norm && !c->f->compiled;
     return elements * (c->residual_size + (is_eager ? 4.0 + c->size : 0.0));
 }
 
 /* FP32 softmax (arXiv 2205.05198, section 4.3); a fused loss on one rank keeps narrow logits. */
-static double logits_bytes(const OrrCtx *c)
-{
+static double logits_bytes(const OrrCtx *c) {
     bool is_narrow = c->tp == 1 && (c->f->fused_cross_entropy || c->f->compiled);
     return (double)(c->tokens * c->vocab) * (is_narrow ? c->size : 4.0);
 }
 
-static double item_bytes(const OrrCtx *c, OrrItem item)
-{
+static double item_bytes(const OrrCtx *c, OrrItem item) {
     double here = (double)(c->tokens_here * c->hidden), all = (double)c->tokens;
     bool has_mask = c->f->dropout > 0.0 && c->f->store_dropout_mask;
     /* Eager SwiGLU keeps silu(gate) for the gradient of the product. */
@@ -94,13 +90,11 @@ static double item_bytes(const OrrCtx *c, OrrItem item)
     g_assert_not_reached();
 }
 
-int64_t orr_emit__item_bytes(const OrrCtx *c, OrrItem item)
-{
+int64_t orr_emit__item_bytes(const OrrCtx *c, OrrItem item) {
     return llround(item_bytes(c, item));
 }
 
-bool orr_emit__keeps(const OrrCtx *c, OrrItem item)
-{
+bool orr_emit__keeps(const OrrCtx *c, OrrItem item) {
     bool is_core = item >= ORR_ITEM_SCORES && item <= ORR_ITEM_LSE;
     if (item == ORR_ITEM_LAYER_INPUT)
         return true;
@@ -111,49 +105,41 @@ bool orr_emit__keeps(const OrrCtx *c, OrrItem item)
     return item != ORR_ITEM_ACTIVATION || c->f->store_activation_output;
 }
 
-static void change(OrrCtx *c, OrrItem item, bool is_after, int sign)
-{
+static void change(OrrCtx *c, OrrItem item, bool is_after, int sign) {
     int64_t bytes = orr_emit__item_bytes(c, item);
     if (bytes != 0)
         orr_builder_mem(c->b, item == ORR_ITEM_LOGITS ? ORR_MEM_LOGITS : ORR_MEM_ACTIVATIONS,
                         is_after, sign * bytes);
 }
 
-void orr_emit__hold(OrrCtx *c, OrrItem item)
-{
+void orr_emit__hold(OrrCtx *c, OrrItem item) {
     change(c, item, false, 1);
 }
 
-void orr_emit__drop(OrrCtx *c, OrrItem item)
-{
+void orr_emit__drop(OrrCtx *c, OrrItem item) {
     change(c, item, true, -1);
 }
 
-void orr_emit__consumed(OrrCtx *c, OrrItem item)
-{
+void orr_emit__consumed(OrrCtx *c, OrrItem item) {
     if (!orr_emit__keeps(c, item))
         orr_emit__drop(c, item);
 }
 
-void orr_emit__temp(OrrCtx *c, double bytes)
-{
+void orr_emit__temp(OrrCtx *c, double bytes) {
     if (bytes > 0.0)
         orr_builder_mem(c->b, ORR_MEM_ACTIVATIONS, false, llround(bytes));
 }
 
-void orr_emit__temp_next(OrrCtx *c, double bytes)
-{
+void orr_emit__temp_next(OrrCtx *c, double bytes) {
     c->owed_bytes += bytes;
 }
 
-void orr_emit__untemp(OrrCtx *c, double bytes)
-{
+void orr_emit__untemp(OrrCtx *c, double bytes) {
     if (bytes > 0.0)
         orr_builder_mem(c->b, ORR_MEM_ACTIVATIONS, true, -llround(bytes));
 }
 
-int64_t orr_emit_layer_stored_bytes(const OrrEmit *e, bool recompute_all)
-{
+int64_t orr_emit_layer_stored_bytes(const OrrEmit *e, bool recompute_all) {
     OrrCtx c = orr_emit__ctx(e, NULL, 0, ORR_F);
     int64_t sum = 0;
     c.is_storing = !recompute_all;
@@ -163,8 +149,7 @@ int64_t orr_emit_layer_stored_bytes(const OrrEmit *e, bool recompute_all)
     return sum;
 }
 
-int64_t orr_emit_boundary_bytes(const OrrEmit *e)
-{
+int64_t orr_emit_boundary_bytes(const OrrEmit *e) {
     OrrCtx c = orr_emit__ctx(e, NULL, 0, ORR_F);
     double bytes = (double)(c.tokens_here * c.hidden) * c.residual_size;
     if (!c.is_sp && e->framework->scatter_gather)
@@ -172,8 +157,7 @@ int64_t orr_emit_boundary_bytes(const OrrEmit *e)
     return llround(bytes);
 }
 
-void orr_state_bytes(const OrrEmit *e, uint64_t n_params, int64_t by_kind[ORR_N_MEM_KINDS])
-{
+void orr_state_bytes(const OrrEmit *e, uint64_t n_params, int64_t by_kind[ORR_N_MEM_KINDS]) {
     const OrrPrecision *p = e->precision;
     const OrrLayout *l = e->layout;
     uint64_t shards = l->hsdp_shard ? l->hsdp_shard : (uint64_t)l->dp * l->cp;

@@ -5,13 +5,11 @@
  * is one kernel all the same, its bias added by the GEMM. */
 #include "sim/model/emit_priv.h"
 
-static bool is_fused(const OrrCtx *c)
-{
+static bool is_fused(const OrrCtx *c) {
     return c->f->fused_bias_gelu || c->f->compiled;
 }
 
-static void forward_kernels(OrrCtx *c)
-{
+static void forward_kernels(OrrCtx *c) {
     double out = (double)(c->tokens * c->ffn) * c->size;
     if (!c->m->is_gated)
         orr_emit__stream(c, ORR_K_ACTIVATION, ORR_PASS_FORWARD, "gelu", out, out, 1);
@@ -21,21 +19,18 @@ static void forward_kernels(OrrCtx *c)
         orr_emit__stream(c, ORR_K_ACTIVATION, ORR_PASS_FORWARD, "swiglu", 3.0 * out, 2.0 * out, 2);
 }
 
-void orr_emit__activation_forward(OrrCtx *c)
-{
+void orr_emit__activation_forward(OrrCtx *c) {
     forward_kernels(c);
     orr_emit__hold(c, ORR_ITEM_ACTIVATION);
     orr_emit__consumed(c, ORR_ITEM_UP);
 }
 
-void orr_emit__activation_again(OrrCtx *c)
-{
+void orr_emit__activation_again(OrrCtx *c) {
     forward_kernels(c);
     orr_emit__hold(c, ORR_ITEM_ACTIVATION);
 }
 
-void orr_emit__activation_backward(OrrCtx *c)
-{
+void orr_emit__activation_backward(OrrCtx *c) {
     double out = (double)(c->tokens * c->ffn) * c->size;
     double up = (double)(c->tokens * c->up_width) * c->size;
     if (!c->m->is_gated)

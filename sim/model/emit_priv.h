@@ -7,25 +7,28 @@
 
 /* Tensors that live from forward to backward; doc/models/memory.md is this table in words. */
 typedef enum {
-    ORR_ITEM_LAYER_INPUT,  /* residual stream: input of the first norm */
-    ORR_ITEM_NORM1_OUT,    /* input of the QKV product */
+    ORR_ITEM_LAYER_INPUT, /* residual stream: input of the first norm */
+    ORR_ITEM_NORM1_OUT,   /* input of the QKV product */
     ORR_ITEM_QK_NORM_IN,
-    ORR_ITEM_QKV,          /* q, k, v as attention reads them */
-    ORR_ITEM_SCORES,       /* unfused, eager softmax: FP32 scores */
-    ORR_ITEM_SOFTMAX,      /* unfused: probabilities */
-    ORR_ITEM_ATT_DROPOUT,  /* unfused: dropped probabilities and mask */
-    ORR_ITEM_LSE,          /* fused: log-sum-exp a query and head */
-    ORR_ITEM_CONTEXT,      /* input of the output product */
+    ORR_ITEM_QKV,         /* q, k, v as attention reads them */
+    ORR_ITEM_SCORES,      /* unfused, eager softmax: FP32 scores */
+    ORR_ITEM_SOFTMAX,     /* unfused: probabilities */
+    ORR_ITEM_ATT_DROPOUT, /* unfused: dropped probabilities and mask */
+    ORR_ITEM_LSE,         /* fused: log-sum-exp a query and head */
+    ORR_ITEM_CONTEXT,     /* input of the output product */
     ORR_ITEM_POST_NORM1_IN,
-    ORR_ITEM_MASK1,        /* dropout mask behind attention */
-    ORR_ITEM_NORM2_IN,     /* residual stream between attention and MLP */
-    ORR_ITEM_NORM2_OUT,    /* input of the up product */
-    ORR_ITEM_UP,           /* input of the activation */
-    ORR_ITEM_ACTIVATION,   /* input of the down product */
+    ORR_ITEM_MASK1,      /* dropout mask behind attention */
+    ORR_ITEM_NORM2_IN,   /* residual stream between attention and MLP */
+    ORR_ITEM_NORM2_OUT,  /* input of the up product */
+    ORR_ITEM_UP,         /* input of the activation */
+    ORR_ITEM_ACTIVATION, /* input of the down product */
     ORR_ITEM_POST_NORM2_IN,
     ORR_ITEM_MASK2,
-    ORR_ITEM_FINAL_NORM_IN, ORR_ITEM_FINAL_NORM_OUT, ORR_ITEM_LOGITS, /* head */
-    ORR_ITEM_EMBEDDING_MASK, ORR_ITEM_EMBEDDING_NORM_IN,
+    ORR_ITEM_FINAL_NORM_IN,
+    ORR_ITEM_FINAL_NORM_OUT,
+    ORR_ITEM_LOGITS, /* head */
+    ORR_ITEM_EMBEDDING_MASK,
+    ORR_ITEM_EMBEDDING_NORM_IN,
     ORR_N_ITEMS
 } OrrItem;
 
@@ -34,9 +37,9 @@ typedef struct {
     OrrBuilder *b;
     const OrrModel *m;
     const OrrFramework *f;
-    int64_t batch, seq;      /* sequences of a micro-batch, tokens of a sequence */
-    int64_t tokens;          /* batch x seq */
-    int64_t tokens_here;     /* of norms, dropout and residual: over TP under SP */
+    int64_t batch, seq;  /* sequences of a micro-batch, tokens of a sequence */
+    int64_t tokens;      /* batch x seq */
+    int64_t tokens_here; /* of norms, dropout and residual: over TP under SP */
     int64_t hidden, head_dim, heads, kv_heads, ffn, vocab; /* heads, ffn, vocab: of this TP rank */
     int64_t qkv_width, up_width;
     uint32_t tp;
@@ -47,10 +50,10 @@ typedef struct {
     double attention_pairs;  /* query-key pairs of a sequence and head that a fused kernel visits */
     uint8_t dtype, gemm_dtype;
     OrrPass pass;
-    bool is_storing;         /* false: forward under full recompute */
-    uint32_t after;          /* TP collective whose result the next kernel needs */
-    uint32_t beside;         /* the same, but the next product runs beside it */
-    double owed_bytes;       /* working memory that the next kernel allocates */
+    bool is_storing;   /* false: forward under full recompute */
+    uint32_t after;    /* TP collective whose result the next kernel needs */
+    uint32_t beside;   /* the same, but the next product runs beside it */
+    double owed_bytes; /* working memory that the next kernel allocates */
 } OrrCtx;
 
 OrrCtx orr_emit__ctx(const OrrEmit *e, OrrBuilder *b, uint32_t layer, OrrPass pass);
@@ -89,10 +92,10 @@ typedef struct {
     int64_t in;
     int64_t out[3];
     uint32_t n_parts;
-    bool is_column;      /* output split over TP; else input split, partial sums to reduce */
+    bool is_column; /* output split over TP; else input split, partial sums to reduce */
     bool has_bias;
     OrrItem input;
-    double grad_bytes;   /* gradient of its output, freed when the weights' gradient is done */
+    double grad_bytes; /* gradient of its output, freed when the weights' gradient is done */
 } OrrLinear;
 OrrLinear orr_emit__qkv(const OrrCtx *c);
 OrrLinear orr_emit__out(const OrrCtx *c);

@@ -18,8 +18,7 @@ typedef struct {
     double layers, attention, head;
 } Forward;
 
-static Terms terms_of(const OrrModel *m, const OrrBatch *b)
-{
+static Terms terms_of(const OrrModel *m, const OrrBatch *b) {
     OrrParams p;
     orr_params_count(m, &p);
     double h = m->hidden, d = m->head_dim, layers = m->layers;
@@ -34,49 +33,41 @@ static Terms terms_of(const OrrModel *m, const OrrBatch *b)
 }
 
 /* 2 FLOPs a weight and token forward (a multiplication and an addition). */
-static Forward products(const Terms *t, double attention_share)
-{
+static Forward products(const Terms *t, double attention_share) {
     return (Forward){2.0 * t->layers, attention_share * t->attention, 2.0 * t->head};
 }
 
-static Forward by_megatron(const OrrModel *m, const Terms *t)
-{
+static Forward by_megatron(const OrrModel *m, const Terms *t) {
     (void)m;
     return products(t, 0.5); /* causal: half the square */
 }
 
-static Forward by_megatron_full(const OrrModel *m, const Terms *t)
-{
+static Forward by_megatron_full(const OrrModel *m, const Terms *t) {
     (void)m;
     return products(t, 1.0);
 }
 
-static Forward by_6n(const OrrModel *m, const Terms *t)
-{
+static Forward by_6n(const OrrModel *m, const Terms *t) {
     (void)m;
     return (Forward){2.0 * t->total, 0.0, 0.0};
 }
 
-static Forward by_palm(const OrrModel *m, const Terms *t)
-{
+static Forward by_palm(const OrrModel *m, const Terms *t) {
     (void)m;
     return (Forward){2.0 * t->total, t->attention, 0.0};
 }
 
-static Forward by_palm_causal(const OrrModel *m, const Terms *t)
-{
+static Forward by_palm_causal(const OrrModel *m, const Terms *t) {
     (void)m;
     return (Forward){2.0 * t->total, 0.5 * t->attention, 0.0};
 }
 
 /* llm-foundry leaves the input table out where the head has its own. */
-static Forward by_mpt(const OrrModel *m, const Terms *t)
-{
+static Forward by_mpt(const OrrModel *m, const Terms *t) {
     return (Forward){2.0 * (t->total - (m->is_tied ? 0.0 : t->embedding)), t->attention, 0.0};
 }
 
-static Forward by_torchtitan(const OrrModel *m, const Terms *t)
-{
+static Forward by_torchtitan(const OrrModel *m, const Terms *t) {
     (void)m;
     return (Forward){2.0 * (t->total - t->embedding), t->attention, 0.0};
 }
@@ -95,8 +86,7 @@ static const Formula formulas[] = {
     {by_megatron_full, true}, {by_torchtitan, false},
 };
 
-static const Formula *find(const char *name, GError **error)
-{
+static const Formula *find(const char *name, GError **error) {
     for (size_t i = 0; i < G_N_ELEMENTS(formulas); i++)
         if (strcmp(name, orr_flops_formulas[i]) == 0)
             return &formulas[i];
@@ -105,20 +95,17 @@ static const Formula *find(const char *name, GError **error)
     return NULL;
 }
 
-static double step_tokens(const OrrBatch *b)
-{
+static double step_tokens(const OrrBatch *b) {
     return (double)b->global_sequences * b->sequence_tokens;
 }
 
 /* Forward once, backward twice: both gradients. */
-static double three_passes(const Forward *f)
-{
+static double three_passes(const Forward *f) {
     return 3.0 * (f->layers + f->attention + f->head);
 }
 
 bool orr_flops_model(const char *formula, const OrrModel *model, const OrrBatch *batch,
-                     double *flops, GError **error)
-{
+                     double *flops, GError **error) {
     const Formula *f = find(formula, error);
     if (!f)
         return false;
@@ -129,16 +116,14 @@ bool orr_flops_model(const char *formula, const OrrModel *model, const OrrBatch 
     return true;
 }
 
-double orr_flops_model_share(const char *formula)
-{
+double orr_flops_model_share(const char *formula) {
     const Formula *f = find(formula, NULL);
     return f && f->has_recompute ? 0.75 : 1.0; /* published/README.md: "divide by 4/3" */
 }
 
 /* Share of the layers that full recompute runs again. */
 static double recomputed_frac(const OrrModel *model, const OrrLayout *layout,
-                              const OrrRecomputeSpec *recompute)
-{
+                              const OrrRecomputeSpec *recompute) {
     if (recompute->policy != ORR_RECOMPUTE_FULL)
         return 0.0;
     if (recompute->method == ORR_RECOMPUTE_UNIFORM)
@@ -149,8 +134,7 @@ static double recomputed_frac(const OrrModel *model, const OrrLayout *layout,
 
 bool orr_flops_hardware(const char *formula, const OrrModel *model, const OrrLayout *layout,
                         const OrrBatch *batch, const OrrRecomputeSpec *recompute, double *flops,
-                        GError **error)
-{
+                        GError **error) {
     const Formula *f = find(formula, error);
     if (!f)
         return false;

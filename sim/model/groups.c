@@ -12,8 +12,7 @@ typedef struct {
     uint32_t position, group;      /* of one rank */
 } Split;
 
-static uint32_t dim_size(const OrrLayout *layout, OrrRankDim dim)
-{
+static uint32_t dim_size(const OrrLayout *layout, OrrRankDim dim) {
     switch (dim) {
     case ORR_DIM_TP:
         return layout->tp;
@@ -29,8 +28,7 @@ static uint32_t dim_size(const OrrLayout *layout, OrrRankDim dim)
     g_assert_not_reached();
 }
 
-static uint32_t *coord_of(OrrCoords *c, OrrRankDim dim)
-{
+static uint32_t *coord_of(OrrCoords *c, OrrRankDim dim) {
     switch (dim) {
     case ORR_DIM_TP:
         return &c->tp;
@@ -64,8 +62,7 @@ static const uint8_t varying[ORR_N_GROUPS] = {
 };
 
 /* Run length of the kinds that cut DP x CP into runs; 0 for the others. */
-static uint32_t run_of(const OrrLayout *layout, OrrGroup kind)
-{
+static uint32_t run_of(const OrrLayout *layout, OrrGroup kind) {
     if (kind == ORR_GROUP_EP || kind == ORR_GROUP_EDP)
         return layout->ep;
     if (kind == ORR_GROUP_HSDP_SHARD || kind == ORR_GROUP_HSDP_REPLICA)
@@ -73,18 +70,15 @@ static uint32_t run_of(const OrrLayout *layout, OrrGroup kind)
     return 0;
 }
 
-static bool is_across_runs(OrrGroup kind)
-{
+static bool is_across_runs(OrrGroup kind) {
     return kind == ORR_GROUP_EDP || kind == ORR_GROUP_HSDP_REPLICA;
 }
 
-uint64_t orr_layout_world(const OrrLayout *layout)
-{
+uint64_t orr_layout_world(const OrrLayout *layout) {
     return (uint64_t)layout->tp * layout->pp * layout->cp * layout->dp;
 }
 
-OrrCoords orr_layout_coords(const OrrLayout *layout, uint32_t rank)
-{
+OrrCoords orr_layout_coords(const OrrLayout *layout, uint32_t rank) {
     OrrCoords c = {0};
     uint32_t data = 0, data_stride = 1; /* position inside DP x CP */
     for (int i = 0; i < ORR_MAX_DIMS; i++) {
@@ -101,8 +95,7 @@ OrrCoords orr_layout_coords(const OrrLayout *layout, uint32_t rank)
     return c;
 }
 
-uint32_t orr_layout_rank(const OrrLayout *layout, OrrCoords c)
-{
+uint32_t orr_layout_rank(const OrrLayout *layout, OrrCoords c) {
     uint32_t rank = 0, stride = 1;
     for (int i = 0; i < ORR_MAX_DIMS; i++) {
         OrrRankDim dim = layout->rank_order[i];
@@ -115,8 +108,7 @@ uint32_t orr_layout_rank(const OrrLayout *layout, OrrCoords c)
 }
 
 /* Before runs are cut: position among the varying dimensions, group among the others. */
-static Split split_rank(const OrrLayout *layout, OrrGroup kind, uint32_t rank)
-{
+static Split split_rank(const OrrLayout *layout, OrrGroup kind, uint32_t rank) {
     OrrCoords c = orr_layout_coords(layout, rank);
     Split s = {1, 1, 0, 0};
     for (int i = 0; i < ORR_MAX_DIMS; i++) {
@@ -136,8 +128,8 @@ static Split split_rank(const OrrLayout *layout, OrrGroup kind, uint32_t rank)
 }
 
 /* The rank at @position of the uncut group @group. */
-static uint32_t join_rank(const OrrLayout *layout, OrrGroup kind, uint32_t group, uint32_t position)
-{
+static uint32_t join_rank(const OrrLayout *layout, OrrGroup kind, uint32_t group,
+                          uint32_t position) {
     OrrCoords c = {0};
     for (int i = 0; i < ORR_MAX_DIMS; i++) {
         OrrRankDim dim = layout->rank_order[i];
@@ -151,8 +143,7 @@ static uint32_t join_rank(const OrrLayout *layout, OrrGroup kind, uint32_t group
     return orr_layout_rank(layout, c);
 }
 
-uint32_t orr_layout_group_size(const OrrLayout *layout, OrrGroup kind)
-{
+uint32_t orr_layout_group_size(const OrrLayout *layout, OrrGroup kind) {
     if (kind == ORR_GROUP_EMBEDDING)
         return layout->pp > 1 ? 2 : 1;
     uint32_t size = split_rank(layout, kind, 0).n_varying, run = run_of(layout, kind);
@@ -161,8 +152,7 @@ uint32_t orr_layout_group_size(const OrrLayout *layout, OrrGroup kind)
     return is_across_runs(kind) ? size / run : run;
 }
 
-uint32_t orr_layout_n_groups(const OrrLayout *layout, OrrGroup kind)
-{
+uint32_t orr_layout_n_groups(const OrrLayout *layout, OrrGroup kind) {
     Split s = split_rank(layout, kind, 0);
     uint32_t run = run_of(layout, kind);
     if (run == 0)
@@ -171,8 +161,7 @@ uint32_t orr_layout_n_groups(const OrrLayout *layout, OrrGroup kind)
 }
 
 uint32_t orr_layout_group_of(const OrrLayout *layout, OrrGroup kind, uint32_t rank,
-                             uint32_t *position)
-{
+                             uint32_t *position) {
     Split s = split_rank(layout, kind, rank);
     uint32_t run = run_of(layout, kind);
     if (kind == ORR_GROUP_EMBEDDING) {
@@ -192,8 +181,7 @@ uint32_t orr_layout_group_of(const OrrLayout *layout, OrrGroup kind, uint32_t ra
     return s.group + s.n_staying * (is_across_runs(kind) ? in_run : which_run);
 }
 
-void orr_layout_members(const OrrLayout *layout, OrrGroup kind, uint32_t group, uint32_t *members)
-{
+void orr_layout_members(const OrrLayout *layout, OrrGroup kind, uint32_t group, uint32_t *members) {
     uint32_t n = orr_layout_group_size(layout, kind), run = run_of(layout, kind);
     uint32_t n_staying = split_rank(layout, kind, 0).n_staying;
     for (uint32_t i = 0; i < n; i++) {
@@ -209,7 +197,6 @@ void orr_layout_members(const OrrLayout *layout, OrrGroup kind, uint32_t group, 
     }
 }
 
-uint32_t orr_layout_micro_batches(const OrrLayout *layout, const OrrBatch *batch)
-{
+uint32_t orr_layout_micro_batches(const OrrLayout *layout, const OrrBatch *batch) {
     return batch->global_sequences / (batch->micro_sequences * layout->dp);
 }

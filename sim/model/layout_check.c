@@ -15,8 +15,7 @@ typedef struct {
 } Check;
 
 static void refuse(Check *c, const char *format, ...) G_GNUC_PRINTF(2, 3);
-static void refuse(Check *c, const char *format, ...)
-{
+static void refuse(Check *c, const char *format, ...) {
     va_list args;
     if (c->reasons->len)
         g_string_append_c(c->reasons, '\n');
@@ -26,8 +25,7 @@ static void refuse(Check *c, const char *format, ...)
 }
 
 /* Sizes of 0 and a bad rank order: nothing else can be said before these are right. */
-static void check_sizes(Check *c)
-{
+static void check_sizes(Check *c) {
     const OrrLayout *l = c->layout;
     const struct {
         const char *key;
@@ -54,8 +52,7 @@ static void check_sizes(Check *c)
                   "as in tp-cp-ep-dp-pp");
 }
 
-static void check_world(Check *c)
-{
+static void check_world(Check *c) {
     const OrrLayout *l = c->layout;
     if (c->n_gpus == 0 || orr_layout_world(l) == c->n_gpus)
         return;
@@ -71,8 +68,7 @@ static void check_world(Check *c)
            context, l->dp, have, asked, advice);
 }
 
-static void check_not_built(Check *c)
-{
+static void check_not_built(Check *c) {
     if (c->layout->cp > 1)
         refuse(c, "[layout] cp: %u; context parallelism is not modelled yet, only cp = 1",
                c->layout->cp);
@@ -81,8 +77,7 @@ static void check_not_built(Check *c)
                c->layout->ep);
 }
 
-static void check_tensor_parallel(Check *c)
-{
+static void check_tensor_parallel(Check *c) {
     const OrrModel *m = c->model;
     uint32_t t = c->layout->tp;
     if (m->heads % t != 0)
@@ -108,8 +103,7 @@ static void check_tensor_parallel(Check *c)
                c->batch->sequence_tokens, t);
 }
 
-static void check_batch(Check *c)
-{
+static void check_batch(Check *c) {
     const OrrBatch *b = c->batch;
     uint64_t each = (uint64_t)b->micro_sequences * c->layout->dp;
     if (b->global_sequences % each != 0)
@@ -120,8 +114,7 @@ static void check_batch(Check *c)
                b->sequence_tokens, c->model->name, c->model->max_positions);
 }
 
-static void check_pipeline(Check *c)
-{
+static void check_pipeline(Check *c) {
     const OrrLayout *l = c->layout;
     if (l->vpp > 1 && l->pp == 1)
         refuse(c, "[layout] vpp: %u chunks a stage need pp above 1", l->vpp);
@@ -137,8 +130,7 @@ static void check_pipeline(Check *c)
         refuse(c, "%s", error->message);
 }
 
-static void check_data_parallel(Check *c)
-{
+static void check_data_parallel(Check *c) {
     const OrrLayout *l = c->layout;
     if (l->zero_stage > 3)
         refuse(c, "[layout] zero_stage: %u; 0, 1, 2 or 3", l->zero_stage);
@@ -156,8 +148,7 @@ static void check_data_parallel(Check *c)
 }
 
 bool orr_layout_check(const OrrModel *model, const OrrLayout *layout, const OrrBatch *batch,
-                      const OrrFramework *framework, uint32_t n_gpus, GError **error)
-{
+                      const OrrFramework *framework, uint32_t n_gpus, GError **error) {
     Check c = {model, layout, batch, framework, n_gpus, g_string_new(NULL)};
     check_sizes(&c);
     if (c.reasons->len == 0) {

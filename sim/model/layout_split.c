@@ -9,16 +9,14 @@
 #define MAX_SHOWN 32 /* stages up to which a message spells the split out */
 
 /* "8,8,7,7": as even as can be, the longer stages first. */
-static char *even_as_can_be(uint32_t layers, uint32_t n)
-{
+static char *even_as_can_be(uint32_t layers, uint32_t n) {
     GString *text = g_string_new(NULL);
     for (uint32_t v = 0; v < n; v++)
         g_string_append_printf(text, "%s%u", v ? "," : "", layers / n + (v < layers % n));
     return g_string_free(text, FALSE);
 }
 
-static bool refuse_uneven(const OrrModel *model, const OrrLayout *layout, GError **error)
-{
+static bool refuse_uneven(const OrrModel *model, const OrrLayout *layout, GError **error) {
     uint32_t n = layout->pp * layout->vpp, layers = model->layers;
     GString *advice = g_string_new(NULL);
     if (n <= MAX_SHOWN) {
@@ -42,8 +40,7 @@ static bool refuse_uneven(const OrrModel *model, const OrrLayout *layout, GError
                           layers, layout->pp, layout->vpp, rule, would_do);
 }
 
-static bool check_stage_layers(const OrrModel *model, const OrrLayout *layout, GError **error)
-{
+static bool check_stage_layers(const OrrModel *model, const OrrLayout *layout, GError **error) {
     uint32_t n = layout->pp * layout->vpp;
     uint64_t sum = 0;
     if (layout->n_stage_layers != n)
@@ -61,11 +58,10 @@ static bool check_stage_layers(const OrrModel *model, const OrrLayout *layout, G
     return true;
 }
 
-/* Stages take blocks in order; the one whose running cost passes a stage's share of the total is its
- * last. A layer costs its products' weights as nanotron counts them (three for the MLP, gated or
- * not; no less for grouped heads), the head its own, the embedding nothing. */
-static uint32_t layers_by_cost(const OrrModel *model, uint32_t n, uint32_t v)
-{
+/* Stages take blocks in order; the one whose running cost passes a stage's share of the total is
+ * its last. A layer costs its products' weights as nanotron counts them (three for the MLP, gated
+ * or not; no less for grouped heads), the head its own, the embedding nothing. */
+static uint32_t layers_by_cost(const OrrModel *model, uint32_t n, uint32_t v) {
     double hidden = model->hidden;
     double layer = 4.0 * (double)model->heads * (double)model->head_dim * hidden +
                    3.0 * (double)model->ffn * hidden;
@@ -80,16 +76,14 @@ static uint32_t layers_by_cost(const OrrModel *model, uint32_t n, uint32_t v)
 }
 
 /* Layers of virtual stage @v of @n, embedding and head counted, the longer stages first. */
-static uint32_t layers_as_layers(uint32_t layers, uint32_t n, uint32_t v)
-{
+static uint32_t layers_as_layers(uint32_t layers, uint32_t n, uint32_t v) {
     uint32_t blocks = layers + 2, here = blocks / n + (v < blocks % n);
     return here - (v == 0) - (v == n - 1);
 }
 
 /* Layers of virtual stage @v of @n, or false if the policy does not come out even. */
 static bool layers_of(const OrrModel *model, const OrrLayout *layout, uint32_t n, uint32_t v,
-                      uint32_t *n_layers)
-{
+                      uint32_t *n_layers) {
     bool is_end = v == 0 || v == n - 1;
     uint32_t layers = model->layers;
     switch (layout->ends) {
@@ -113,8 +107,7 @@ static bool layers_of(const OrrModel *model, const OrrLayout *layout, uint32_t n
 }
 
 bool orr_layout_split(const OrrModel *model, const OrrLayout *layout, OrrStagePart *parts,
-                      GError **error)
-{
+                      GError **error) {
     uint32_t n = layout->pp * layout->vpp, first = 0;
     if (layout->stage_layers && !check_stage_layers(model, layout, error))
         return false;

@@ -13,8 +13,7 @@ typedef struct {
 } LayerParts;
 
 /* One layer of which a rank holds @heads, @kv_heads and @ffn columns. */
-static LayerParts layer_parts(const OrrModel *m, uint64_t heads, uint64_t kv_heads, uint64_t ffn)
-{
+static LayerParts layer_parts(const OrrModel *m, uint64_t heads, uint64_t kv_heads, uint64_t ffn) {
     uint64_t h = m->hidden, d = m->head_dim, n_up = m->is_gated ? 2 : 1;
     uint64_t qkv_width = (heads + 2 * kv_heads) * d;
     LayerParts p = {0};
@@ -32,14 +31,12 @@ static LayerParts layer_parts(const OrrModel *m, uint64_t heads, uint64_t kv_hea
     return p;
 }
 
-static uint64_t layer_sum(const LayerParts *p)
-{
+static uint64_t layer_sum(const LayerParts *p) {
     return p->qkv + p->qkv_bias + p->out + p->out_bias + p->up + p->up_bias + p->down +
            p->down_bias + p->norms;
 }
 
-void orr_params_count(const OrrModel *model, OrrParams *out)
-{
+void orr_params_count(const OrrModel *model, OrrParams *out) {
     LayerParts p = layer_parts(model, model->heads, model->kv_heads, model->ffn);
     uint64_t table = (uint64_t)model->vocab * model->hidden;
     *out = (OrrParams){0};
@@ -55,16 +52,14 @@ void orr_params_count(const OrrModel *model, OrrParams *out)
 }
 
 uint64_t orr_params_padded_vocab(const OrrModel *model, const OrrLayout *layout,
-                                 const OrrFramework *framework)
-{
+                                 const OrrFramework *framework) {
     uint64_t multiple = (uint64_t)framework->vocab_multiple * layout->tp;
     if (multiple == 0)
         return model->vocab;
     return (model->vocab + multiple - 1) / multiple * multiple;
 }
 
-static uint32_t layer_tensors(const OrrModel *m, const OrrFramework *f)
-{
+static uint32_t layer_tensors(const OrrModel *m, const OrrFramework *f) {
     uint32_t n_qkv = f->fused_qkv ? 1 : 3;
     uint32_t n_up = m->is_gated && !f->fused_gate_up ? 2 : 1;
     uint32_t n_norms = (m->is_parallel && m->shares_norm ? 1 : 2) + (m->has_post_norms ? 2 : 0);
@@ -73,8 +68,7 @@ static uint32_t layer_tensors(const OrrModel *m, const OrrFramework *f)
 }
 
 void orr_params_local(const OrrModel *model, const OrrLayout *layout, const OrrFramework *framework,
-                      OrrLocalParams *out)
-{
+                      OrrLocalParams *out) {
     uint64_t t = layout->tp;
     uint64_t kv_heads = model->kv_heads < t ? 1 : model->kv_heads / t;
     LayerParts p = layer_parts(model, model->heads / t, kv_heads, model->ffn / t);

@@ -10,8 +10,7 @@
 #include <glib.h>
 #include <string.h>
 
-OrrFluid *orr_fluid_new(const uint64_t *capacity, uint32_t n_links)
-{
+OrrFluid *orr_fluid_new(const uint64_t *capacity, uint32_t n_links) {
     OrrFluid *f = g_new0(OrrFluid, 1);
     f->n_links = n_links;
     f->links = g_new0(OrrLinkState, n_links);
@@ -29,8 +28,7 @@ OrrFluid *orr_fluid_new(const uint64_t *capacity, uint32_t n_links)
     return f;
 }
 
-void orr_fluid_free(OrrFluid *f)
-{
+void orr_fluid_free(OrrFluid *f) {
     if (f == NULL)
         return;
     orr_solver_free(f->solver);
@@ -54,8 +52,7 @@ void orr_fluid_free(OrrFluid *f)
     g_free(f);
 }
 
-void orr_fluid__push(OrrIdList *list, uint32_t id)
-{
+void orr_fluid__push(OrrIdList *list, uint32_t id) {
     if (list->n == list->capacity) {
         list->capacity = MAX(64, list->capacity + list->capacity / 2);
         list->ids = g_renew(uint32_t, list->ids, list->capacity);
@@ -63,15 +60,13 @@ void orr_fluid__push(OrrIdList *list, uint32_t id)
     list->ids[list->n++] = id;
 }
 
-void orr_fluid__progress(OrrActivity *a, int64_t now_ns)
-{
+void orr_fluid__progress(OrrActivity *a, int64_t now_ns) {
     OrrWide done = (OrrWide)a->rate * (uint64_t)(now_ns - a->since_ns);
     a->left = done < a->left ? a->left - done : 0;
     a->since_ns = now_ns;
 }
 
-int64_t orr_fluid__end_ns(const OrrActivity *a)
-{
+int64_t orr_fluid__end_ns(const OrrActivity *a) {
     if (a->left == 0)
         return a->since_ns;
     if (a->rate == 0)
@@ -84,27 +79,23 @@ int64_t orr_fluid__end_ns(const OrrActivity *a)
     return ns > (OrrWide)(INT64_MAX - a->since_ns) ? INT64_MAX : a->since_ns + (int64_t)ns;
 }
 
-static void advance_clock(OrrFluid *f, int64_t now_ns)
-{
+static void advance_clock(OrrFluid *f, int64_t now_ns) {
     g_assert(now_ns >= f->now_ns);
     f->now_ns = now_ns;
 }
 
-static void mark_dirty(OrrFluid *f, uint32_t link)
-{
+static void mark_dirty(OrrFluid *f, uint32_t link) {
     if (f->links[link].is_dirty)
         return;
     f->links[link].is_dirty = true;
     orr_fluid__push(&f->dirty, link);
 }
 
-static uint32_t block_class(uint32_t n)
-{
+static uint32_t block_class(uint32_t n) {
     return n <= 1 ? 0 : 32 - (uint32_t)__builtin_clz(n - 1);
 }
 
-static uint32_t take_block(OrrFluid *f, uint32_t n)
-{
+static uint32_t take_block(OrrFluid *f, uint32_t n) {
     if (n == 0)
         return ORR_FLUID_NIL;
     uint32_t class = block_class(n), first = f->free_block[class];
@@ -121,8 +112,7 @@ static uint32_t take_block(OrrFluid *f, uint32_t n)
     return first;
 }
 
-static void give_block(OrrFluid *f, uint32_t first, uint32_t n)
-{
+static void give_block(OrrFluid *f, uint32_t first, uint32_t n) {
     if (n == 0)
         return;
     uint32_t class = block_class(n);
@@ -130,8 +120,7 @@ static void give_block(OrrFluid *f, uint32_t first, uint32_t n)
     f->free_block[class] = first;
 }
 
-static uint32_t take_activity(OrrFluid *f)
-{
+static uint32_t take_activity(OrrFluid *f) {
     uint32_t id = f->free_activity;
     if (id != ORR_FLUID_NIL) {
         f->free_activity = f->activities[id].next_free;
@@ -144,8 +133,7 @@ static uint32_t take_activity(OrrFluid *f)
     return f->n_activities++;
 }
 
-static void link_in(OrrFluid *f, uint32_t record, uint32_t activity, uint32_t link)
-{
+static void link_in(OrrFluid *f, uint32_t record, uint32_t activity, uint32_t link) {
     OrrLinkState *l = &f->links[link];
     f->records[record] = (OrrRecord){l->head, ORR_FLUID_NIL, activity};
     if (l->head != ORR_FLUID_NIL)
@@ -154,8 +142,7 @@ static void link_in(OrrFluid *f, uint32_t record, uint32_t activity, uint32_t li
     l->n_records++;
 }
 
-static void link_out(OrrFluid *f, uint32_t record, uint32_t link)
-{
+static void link_out(OrrFluid *f, uint32_t record, uint32_t link) {
     OrrLinkState *l = &f->links[link];
     OrrRecord r = f->records[record];
     if (r.prev != ORR_FLUID_NIL)
@@ -167,20 +154,18 @@ static void link_out(OrrFluid *f, uint32_t record, uint32_t link)
     l->n_records--;
 }
 
-static uint64_t top_of(const OrrFluid *f, const OrrActivity *a)
-{
+static uint64_t top_of(const OrrFluid *f, const OrrActivity *a) {
     uint64_t top = a->cap;
     for (uint32_t u = 0; u < a->n_uses; u++) {
         OrrWide capacity = f->links[a->uses[u].constraint].capacity;
-        OrrWide alone = a->uses[u].coef == ORR_COEF_ONE ? capacity / ORR_COEF_ONE
-                                                        : capacity / a->uses[u].coef;
+        OrrWide alone =
+            a->uses[u].coef == ORR_COEF_ONE ? capacity / ORR_COEF_ONE : capacity / a->uses[u].coef;
         top = MIN(top, (uint64_t)alone);
     }
     return top;
 }
 
-static void set_top(OrrFluid *f, OrrActivity *a, uint64_t top)
-{
+static void set_top(OrrFluid *f, OrrActivity *a, uint64_t top) {
     uint32_t largest = 0;
     for (uint32_t u = 0; u < a->n_uses; u++)
         largest = MAX(largest, a->uses[u].coef);
@@ -195,8 +180,7 @@ static void set_top(OrrFluid *f, OrrActivity *a, uint64_t top)
 }
 
 /* Takes the activity to its top if all links have room: no other rate depends on it then. */
-static bool admit(OrrFluid *f, OrrActivity *a)
-{
+static bool admit(OrrFluid *f, OrrActivity *a) {
     bool has_room = true;
     for (uint32_t u = 0; u < a->n_uses; u++)
         f->links[a->uses[u].constraint].usage += (OrrWide)orr_fluid__factor(&a->uses[u]) * a->top;
@@ -211,8 +195,7 @@ static bool admit(OrrFluid *f, OrrActivity *a)
     return false;
 }
 
-uint32_t orr_fluid_start(OrrFluid *f, int64_t now_ns, const OrrFlow *flow)
-{
+uint32_t orr_fluid_start(OrrFluid *f, int64_t now_ns, const OrrFlow *flow) {
     advance_clock(f, now_ns);
     uint32_t id = take_activity(f);
     OrrActivity *a = &f->activities[id];
@@ -247,8 +230,7 @@ uint32_t orr_fluid_start(OrrFluid *f, int64_t now_ns, const OrrFlow *flow)
     return id;
 }
 
-void orr_fluid_end(OrrFluid *f, int64_t now_ns, uint32_t activity)
-{
+void orr_fluid_end(OrrFluid *f, int64_t now_ns, uint32_t activity) {
     advance_clock(f, now_ns);
     OrrActivity *a = &f->activities[activity];
     g_assert(a->is_live);
@@ -276,8 +258,7 @@ void orr_fluid_end(OrrFluid *f, int64_t now_ns, uint32_t activity)
 
 /* Tops change with the capacity, and with them which links can bind: all links of the activities
  * concerned are solved anew. */
-void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t bytes_per_s)
-{
+void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t bytes_per_s) {
     g_assert(bytes_per_s < ORR_MAX_CAPACITY);
     advance_clock(f, now_ns);
     f->links[link].capacity = (OrrWide)bytes_per_s * ORR_COEF_ONE;
@@ -300,20 +281,18 @@ void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t byt
     }
 }
 
-uint64_t orr_fluid_rate(const OrrFluid *f, uint32_t activity)
-{
+uint64_t orr_fluid_rate(const OrrFluid *f, uint32_t activity) {
     return f->activities[activity].rate;
 }
 
-uint64_t orr_fluid_link_bytes(const OrrFluid *f, uint32_t link)
-{
+uint64_t orr_fluid_link_bytes(const OrrFluid *f, uint32_t link) {
     OrrWide sum = f->link_done[link];
     for (uint32_t r = f->links[link].head; r != ORR_FLUID_NIL; r = f->records[r].next) {
         OrrActivity a = f->activities[f->records[r].activity];
         uint32_t use = r - a.first_record;
         orr_fluid__progress(&a, f->now_ns);
-        uint64_t left = (uint64_t)((a.left + ORR_FLUID_WORK_PER_BYTE - 1) /
-                                   ORR_FLUID_WORK_PER_BYTE);
+        uint64_t left =
+            (uint64_t)((a.left + ORR_FLUID_WORK_PER_BYTE - 1) / ORR_FLUID_WORK_PER_BYTE);
         sum += (OrrWide)orr_fluid__factor(&a.uses[use]) * (a.bytes - left);
     }
     return (uint64_t)(sum / ORR_COEF_ONE);

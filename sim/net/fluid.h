@@ -24,8 +24,8 @@ typedef struct {
     uint32_t n_uses;    /* 0: no link limits it, only its cap */
     uint32_t weight;
     uint64_t cap_bytes_per_s;
-    uint64_t bytes;     /* work: ends when the integral of x is that */
-    uint32_t owner;     /* given back at completion */
+    uint64_t bytes; /* work: ends when the integral of x is that */
+    uint32_t owner; /* given back at completion */
 } OrrFlow;
 
 /* Adds an activity at @now; its id is good until it ends. Rates are not known before settle. */
@@ -45,7 +45,7 @@ uint64_t orr_fluid_link_bytes(const OrrFluid *f, uint32_t link);
 /* --self-check: NULL, or which link is over its capacity, or which bytes are lost; g_free. */
 char *orr_fluid_flaw(const OrrFluid *f);
 typedef struct {
-    uint64_t starts, headroom;         /* activities started; of those, admitted without a solve */
+    uint64_t starts, headroom;          /* activities started; of those, admitted without a solve */
     uint64_t solves, solved_activities; /* links whose level was set, or solves of everything;
                                          * activities on them, summed */
 } OrrFluidStats;

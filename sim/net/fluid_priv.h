@@ -7,25 +7,26 @@
 #include "sim/net/level.h"
 
 #define ORR_FLUID_NIL UINT32_MAX
-#define ORR_FLUID_WORK_PER_BYTE 1000000000u /* work in 1e-9 bytes: bytes/s times ns is an integer */
+#define ORR_FLUID_WORK_PER_BYTE 1000000000u /* work in 1e-9 bytes: bytes/s times ns is an integer  \
+                                             */
 
 typedef struct {
-    OrrWide left;      /* work at since_ns, in 1e-9 bytes */
-    int64_t since_ns;  /* when the rate last changed */
+    OrrWide left;       /* work at since_ns, in 1e-9 bytes */
+    int64_t since_ns;   /* when the rate last changed */
     uint64_t rate, top; /* top: own cap, or the capacity of a link if lower */
     uint64_t cap, bytes;
     const OrrUse *uses;
     uint32_t n_uses, weight, owner;
     uint32_t first_record;
     uint32_t next_free;
-    uint32_t stop_link;  /* link that stops it, or ORR_FLUID_NIL: its top does */
-    uint64_t scale;      /* see level.h */
-    uint64_t top_level;  /* level at which it is at its top */
-    uint64_t stop;       /* level at which it stops: the lowest of top_level and its links' */
-    uint64_t next_stop;  /* the lowest but for stop_link's */
+    uint32_t stop_link; /* link that stops it, or ORR_FLUID_NIL: its top does */
+    uint64_t scale;     /* see level.h */
+    uint64_t top_level; /* level at which it is at its top */
+    uint64_t stop;      /* level at which it stops: the lowest of top_level and its links' */
+    uint64_t next_stop; /* the lowest but for stop_link's */
     bool is_live;
-    bool is_new;         /* its end has not been told yet */
-    bool is_moved;       /* in the list of the settle under way */
+    bool is_new;   /* its end has not been told yet */
+    bool is_moved; /* in the list of the settle under way */
 } OrrActivity;
 
 /* One use of a link by an activity, in the list of that link. */
@@ -72,18 +73,18 @@ struct OrrFluid {
     OrrRecord *records;
     uint32_t n_records, cap_records;
     uint32_t free_block[32]; /* by the logarithm of the block's size */
-    OrrIdList dirty;    /* links whose goal must be computed anew */
-    OrrIdList pending;  /* new activities that found no headroom */
-    OrrIdList admitted; /* new activities that did */
-    OrrIdList moved;    /* of the settle under way: activities whose rate may change */
-    OrrIdList nearby;   /* links to look at next */
+    OrrIdList dirty;         /* links whose goal must be computed anew */
+    OrrIdList pending;       /* new activities that found no headroom */
+    OrrIdList admitted;      /* new activities that did */
+    OrrIdList moved;         /* of the settle under way: activities whose rate may change */
+    OrrIdList nearby;        /* links to look at next */
     OrrLinkEntry *heap;
     uint32_t n_heap, cap_heap;
     OrrRiser *risers;
     uint32_t cap_risers;
     uint32_t round;
     int64_t now_ns;
-    uint64_t lost_bytes; /* of activities that were ended early */
+    uint64_t lost_bytes;                       /* of activities that were ended early */
     uint64_t last_top, last_scale, last_level; /* the last division: many activities are alike */
     OrrFluidStats stats;
     OrrSolver *solver;
@@ -100,29 +101,25 @@ struct OrrFluid {
     } problem;
 };
 
-static inline uint64_t orr_fluid__factor(const OrrUse *use)
-{
+static inline uint64_t orr_fluid__factor(const OrrUse *use) {
     return (uint64_t)use->count * use->coef;
 }
 
 /* Could the activities of the link fill it? */
-static inline bool orr_fluid__can_bind(const OrrLinkState *l)
-{
+static inline bool orr_fluid__can_bind(const OrrLinkState *l) {
     return l->potential > l->capacity;
 }
 
-/* Is there room for all on the link, so that it stops nobody, whatever the rounding of rates (1 byte
- * per second each) and of the level may hide? Twice that is kept free. */
-static inline bool orr_fluid__has_room(const OrrLinkState *l)
-{
+/* Is there room for all on the link, so that it stops nobody, whatever the rounding of rates (1
+ * byte per second each) and of the level may hide? Twice that is kept free. */
+static inline bool orr_fluid__has_room(const OrrLinkState *l) {
     OrrWide rounding = l->unit + (l->slope >> ORR_LEVEL_BITS) + 1;
     return !orr_fluid__can_bind(l) ||
            (l->level == ORR_LEVEL_NONE && l->usage + 2 * rounding <= l->capacity);
 }
 
 /* The rate that belongs to where it stops. */
-static inline uint64_t orr_fluid__rate_at(const OrrActivity *a, uint64_t stop)
-{
+static inline uint64_t orr_fluid__rate_at(const OrrActivity *a, uint64_t stop) {
     return stop >= a->top_level ? a->top : orr_level__rate(a->scale, stop);
 }
 

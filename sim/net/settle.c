@@ -1,23 +1,22 @@
-/* New rates after changes, touching as little as possible, and to the bit what a solve of everything
- * gives.
+/* New rates after changes, touching as little as possible, and to the bit what a solve of
+ * everything gives.
  *
  * An activity stops at the lowest level of its links and its top; a link is full at a level that
  * depends only on who has stopped below it. So changes spread upwards in level alone, and a search
  * in order of level looks at each link at most twice. A link whose level is not its goal (the level
  * that the others' stops give it) waits under the lower of the two: if the goal is lower it becomes
- * the level; if it is higher, the link first lets all go, and stops them again when the search comes
- * to its goal. Then the links of the activities that moved compute their goals anew.
- * Source: the scheme of Ramalingam and Reps 1996, An incremental algorithm for a generalization of
- * the shortest-path problem, applied to progressive filling.
- * Cost: 5 to 10 us a link whose level changes, with a handful of activities on each. */
+ * the level; if it is higher, the link first lets all go, and stops them again when the search
+ * comes to its goal. Then the links of the activities that moved compute their goals anew. Source:
+ * the scheme of Ramalingam and Reps 1996, An incremental algorithm for a generalization of the
+ * shortest-path problem, applied to progressive filling. Cost: 5 to 10 us a link whose level
+ * changes, with a handful of activities on each. */
 #include "sim/net/fluid.h"
 
 #include "sim/net/fluid_priv.h"
 
 #include <glib.h>
 
-void orr_fluid__find_stop(const OrrFluid *f, OrrActivity *a)
-{
+void orr_fluid__find_stop(const OrrFluid *f, OrrActivity *a) {
     a->stop = a->top_level;
     a->stop_link = ORR_FLUID_NIL;
     a->next_stop = ORR_LEVEL_NONE;
@@ -34,8 +33,7 @@ void orr_fluid__find_stop(const OrrFluid *f, OrrActivity *a)
     }
 }
 
-void orr_fluid__move(OrrFluid *f, uint32_t activity)
-{
+void orr_fluid__move(OrrFluid *f, uint32_t activity) {
     if (f->activities[activity].is_moved)
         return;
     f->activities[activity].is_moved = true;
@@ -43,15 +41,13 @@ void orr_fluid__move(OrrFluid *f, uint32_t activity)
 }
 
 /* Where the activity would stop without the link. */
-static uint64_t stop_without(const OrrActivity *a, uint32_t link)
-{
+static uint64_t stop_without(const OrrActivity *a, uint32_t link) {
     return a->stop_link == link ? a->next_stop : a->stop;
 }
 
-/* The level at which the link is full, as the others stop now: all rise, those stop that others stop
- * below it, and what they leave takes the rest higher, until nobody else stops below. */
-static uint64_t find_goal(OrrFluid *f, uint32_t link)
-{
+/* The level at which the link is full, as the others stop now: all rise, those stop that others
+ * stop below it, and what they leave takes the rest higher, until nobody else stops below. */
+static uint64_t find_goal(OrrFluid *f, uint32_t link) {
     const OrrLinkState *l = &f->links[link];
     if (!orr_fluid__can_bind(l))
         return ORR_LEVEL_NONE;
@@ -87,8 +83,7 @@ static uint64_t find_goal(OrrFluid *f, uint32_t link)
     return ORR_LEVEL_NONE;
 }
 
-static void heap_push(OrrFluid *f, OrrLinkEntry e)
-{
+static void heap_push(OrrFluid *f, OrrLinkEntry e) {
     if (f->n_heap == f->cap_heap) {
         f->cap_heap = MAX(64, 2 * f->cap_heap);
         f->heap = g_renew(OrrLinkEntry, f->heap, f->cap_heap);
@@ -99,8 +94,7 @@ static void heap_push(OrrFluid *f, OrrLinkEntry e)
     f->heap[at] = e;
 }
 
-static OrrLinkEntry heap_pop(OrrFluid *f)
-{
+static OrrLinkEntry heap_pop(OrrFluid *f) {
     OrrLinkEntry top = f->heap[0], e = f->heap[--f->n_heap];
     uint32_t at = 0;
     for (uint32_t child; (child = 2 * at + 1) < f->n_heap; at = child) {
@@ -114,18 +108,16 @@ static OrrLinkEntry heap_pop(OrrFluid *f)
     return top;
 }
 
-static void look_at(OrrFluid *f, uint32_t link)
-{
+static void look_at(OrrFluid *f, uint32_t link) {
     OrrLinkState *l = &f->links[link];
     l->goal = find_goal(f, link);
     if (l->goal != l->level)
         heap_push(f, (OrrLinkEntry){MIN(l->goal, l->level), link});
 }
 
-/* Do the goals of the activity's other links depend on how its stop has moved? Not if both are above
- * the goal, nor if a link with room sees it stop earlier. */
-static void note_nearby(OrrFluid *f, const OrrActivity *a, const OrrActivity *old, uint32_t link)
-{
+/* Do the goals of the activity's other links depend on how its stop has moved? Not if both are
+ * above the goal, nor if a link with room sees it stop earlier. */
+static void note_nearby(OrrFluid *f, const OrrActivity *a, const OrrActivity *old, uint32_t link) {
     for (uint32_t u = 0; u < a->n_uses; u++) {
         uint32_t other = a->uses[u].constraint;
         OrrLinkState *l = &f->links[other];
@@ -140,8 +132,7 @@ static void note_nearby(OrrFluid *f, const OrrActivity *a, const OrrActivity *ol
     }
 }
 
-static void set_level(OrrFluid *f, uint32_t link, uint64_t level)
-{
+static void set_level(OrrFluid *f, uint32_t link, uint64_t level) {
     OrrLinkState *l = &f->links[link];
     uint64_t old_level = l->level;
     l->level = level;
@@ -163,8 +154,7 @@ static void set_level(OrrFluid *f, uint32_t link, uint64_t level)
         look_at(f, f->nearby.ids[i]);
 }
 
-static void search(OrrFluid *f)
-{
+static void search(OrrFluid *f) {
     f->n_heap = 0;
     for (uint32_t i = 0; i < f->dirty.n; i++)
         look_at(f, f->dirty.ids[i]);
@@ -182,8 +172,7 @@ static void search(OrrFluid *f)
     }
 }
 
-static void set_rate(OrrFluid *f, OrrActivity *a, uint64_t rate, int64_t now_ns)
-{
+static void set_rate(OrrFluid *f, OrrActivity *a, uint64_t rate, int64_t now_ns) {
     orr_fluid__progress(a, now_ns);
     for (uint32_t u = 0; u < a->n_uses; u++) {
         OrrWide factor = orr_fluid__factor(&a->uses[u]);
@@ -194,8 +183,7 @@ static void set_rate(OrrFluid *f, OrrActivity *a, uint64_t rate, int64_t now_ns)
     a->rate = rate;
 }
 
-static void commit(OrrFluid *f, OrrIdList *list, OrrFluidRetime retime, void *data)
-{
+static void commit(OrrFluid *f, OrrIdList *list, OrrFluidRetime retime, void *data) {
     for (uint32_t i = 0; i < list->n; i++) {
         OrrActivity *a = &f->activities[list->ids[i]];
         a->is_moved = false;
@@ -212,8 +200,7 @@ static void commit(OrrFluid *f, OrrIdList *list, OrrFluidRetime retime, void *da
     list->n = 0;
 }
 
-void orr_fluid_settle(OrrFluid *f, int64_t now_ns, OrrFluidRetime retime, void *data)
-{
+void orr_fluid_settle(OrrFluid *f, int64_t now_ns, OrrFluidRetime retime, void *data) {
     g_assert(now_ns >= f->now_ns);
     f->now_ns = now_ns;
     /* a quarter: about where one solve of everything is as fast as the search */

@@ -1,12 +1,12 @@
-/* Rates by one solve of everything: cheaper than settle.c's search where most activities are new. */
+/* Rates by one solve of everything: cheaper than settle.c's search where most activities are new.
+ */
 #include "sim/net/fluid.h"
 
 #include "sim/net/fluid_priv.h"
 
 #include <glib.h>
 
-static uint32_t local_link(OrrFluid *f, uint32_t link)
-{
+static uint32_t local_link(OrrFluid *f, uint32_t link) {
     OrrLinkState *l = &f->links[link];
     if (l->round == f->round)
         return l->local;
@@ -23,8 +23,7 @@ static uint32_t local_link(OrrFluid *f, uint32_t link)
     return l->local;
 }
 
-static void add_activity(OrrFluid *f, const OrrActivity *a)
-{
+static void add_activity(OrrFluid *f, const OrrActivity *a) {
     if (f->problem.n == f->problem.cap) {
         f->problem.cap = MAX(64, 2 * f->problem.cap);
         f->problem.activities = g_renew(OrrSolveActivity, f->problem.activities, f->problem.cap);
@@ -47,8 +46,7 @@ static void add_activity(OrrFluid *f, const OrrActivity *a)
     }
 }
 
-void orr_fluid__settle_all(OrrFluid *f)
-{
+void orr_fluid__settle_all(OrrFluid *f) {
     f->round++;
     f->problem.n = f->problem.n_uses = f->problem.n_links = 0;
     for (uint32_t i = 0; i < f->n_activities; i++) {

@@ -4,8 +4,8 @@
  * the lowest level are taken together, which makes the result a function of the problem alone.
  *
  * Fixed point: level.h.
- * Cost: about 30 ns a use and 60 ns an activity. Source: Bertsekas and Gallager 1992, Data Networks,
- * section 6.5.2 (max-min flow control); weights and coefficients as in SimGrid's LMM. */
+ * Cost: about 30 ns a use and 60 ns an activity. Source: Bertsekas and Gallager 1992, Data
+ * Networks, section 6.5.2 (max-min flow control); weights and coefficients as in SimGrid's LMM. */
 #include "sim/net/solver.h"
 
 #include "sim/net/level.h"
@@ -38,13 +38,11 @@ struct OrrSolver {
     uint32_t cap_constraints, cap_activities, cap_uses, cap_wide;
 };
 
-OrrSolver *orr_solver_new(void)
-{
+OrrSolver *orr_solver_new(void) {
     return g_new0(OrrSolver, 1);
 }
 
-void orr_solver_free(OrrSolver *s)
-{
+void orr_solver_free(OrrSolver *s) {
     if (s == NULL)
         return;
     g_free(s->constraints);
@@ -58,14 +56,12 @@ void orr_solver_free(OrrSolver *s)
     g_free(s);
 }
 
-static uint32_t grown(uint32_t capacity, uint32_t need)
-{
+static uint32_t grown(uint32_t capacity, uint32_t need) {
     uint32_t more = capacity + capacity / 2;
     return MAX(MAX(more, need), 64);
 }
 
-static void reserve(OrrSolver *s, uint32_t n, uint32_t n_uses, uint32_t n_constraints)
-{
+static void reserve(OrrSolver *s, uint32_t n, uint32_t n_uses, uint32_t n_constraints) {
     bool has_grown = n > s->cap_activities || n_constraints > s->cap_constraints;
     if (n > s->cap_activities) {
         s->cap_activities = grown(s->cap_activities, n);
@@ -87,13 +83,11 @@ static void reserve(OrrSolver *s, uint32_t n, uint32_t n_uses, uint32_t n_constr
     }
 }
 
-static bool comes_before(Entry a, Entry b)
-{
+static bool comes_before(Entry a, Entry b) {
     return a.level < b.level || (a.level == b.level && a.id < b.id);
 }
 
-static void sift_down(OrrSolver *s, uint32_t at, Entry e)
-{
+static void sift_down(OrrSolver *s, uint32_t at, Entry e) {
     for (;;) {
         uint32_t child = 2 * at + 1;
         if (child >= s->n_heap)
@@ -108,20 +102,17 @@ static void sift_down(OrrSolver *s, uint32_t at, Entry e)
     s->heap[at] = e;
 }
 
-static void drop_top(OrrSolver *s)
-{
+static void drop_top(OrrSolver *s) {
     s->n_heap--;
     if (s->n_heap > 0)
         sift_down(s, 0, s->heap[s->n_heap]);
 }
 
-static uint64_t level_of(const Constraint *c)
-{
+static uint64_t level_of(const Constraint *c) {
     return orr_level__of_constraint(c->left, c->slope);
 }
 
-static uint64_t scale_of(const OrrSolveActivity *a, const OrrUse *uses)
-{
+static uint64_t scale_of(const OrrSolveActivity *a, const OrrUse *uses) {
     uint32_t largest = a->scale_coef;
     for (uint32_t u = a->first_use; a->scale_coef == 0 && u < a->first_use + a->n_uses; u++)
         largest = MAX(largest, uses[u].coef);
@@ -131,8 +122,7 @@ static uint64_t scale_of(const OrrSolveActivity *a, const OrrUse *uses)
 }
 
 /* Lists the members of each constraint and sums their slopes. */
-static void load_constraints(OrrSolver *s, const OrrSolveProblem *p)
-{
+static void load_constraints(OrrSolver *s, const OrrSolveProblem *p) {
     uint32_t *first = s->first_member;
     memset(first, 0, (p->n_constraints + 2) * sizeof *first);
     for (uint32_t l = 0; l < p->n_constraints; l++)
@@ -157,8 +147,7 @@ static void load_constraints(OrrSolver *s, const OrrSolveProblem *p)
     }
 }
 
-static void load_heap(OrrSolver *s, const OrrSolveProblem *p)
-{
+static void load_heap(OrrSolver *s, const OrrSolveProblem *p) {
     uint64_t cap = 0, scale = 0, level = 0; /* the last division: many activities are alike */
     s->n_heap = 0;
     for (uint32_t l = 0; l < p->n_constraints; l++)
@@ -176,8 +165,7 @@ static void load_heap(OrrSolver *s, const OrrSolveProblem *p)
         sift_down(s, at - 1, s->heap[at - 1]);
 }
 
-static void stop(OrrSolver *s, const OrrSolveProblem *p, uint32_t i, uint64_t level, uint32_t by)
-{
+static void stop(OrrSolver *s, const OrrSolveProblem *p, uint32_t i, uint64_t level, uint32_t by) {
     const OrrSolveActivity *a = &p->activities[i];
     uint64_t rate = by == ORR_BY_CAP ? a->cap : orr_level__rate(s->scale[i], level);
     s->is_stopped[i] = true;
@@ -195,8 +183,7 @@ static void stop(OrrSolver *s, const OrrSolveProblem *p, uint32_t i, uint64_t le
 }
 
 /* Takes all that is due at the lowest level off the heap. */
-static uint64_t take_batch(OrrSolver *s, const OrrSolveProblem *p)
-{
+static uint64_t take_batch(OrrSolver *s, const OrrSolveProblem *p) {
     uint64_t level = UINT64_MAX;
     s->n_batch = 0;
     while (s->n_heap > 0 && (s->n_batch == 0 || s->heap[0].level == level)) {
@@ -224,8 +211,7 @@ static uint64_t take_batch(OrrSolver *s, const OrrSolveProblem *p)
     return level;
 }
 
-void orr_solver_run(OrrSolver *s, const OrrSolveProblem *p)
-{
+void orr_solver_run(OrrSolver *s, const OrrSolveProblem *p) {
     uint32_t n_uses = 0;
     for (uint32_t i = 0; i < p->n; i++)
         n_uses += p->activities[i].n_uses;
@@ -258,8 +244,7 @@ void orr_solver_run(OrrSolver *s, const OrrSolveProblem *p)
 
 void orr_solver_solve(OrrSolver *s, const OrrSolveActivity *activities, uint32_t n,
                       const OrrUse *uses, const uint64_t *capacity, uint32_t n_constraints,
-                      uint64_t *rate)
-{
+                      uint64_t *rate) {
     if (n_constraints > s->cap_wide) {
         s->cap_wide = grown(s->cap_wide, n_constraints);
         s->wide = g_renew(OrrWide, s->wide, s->cap_wide);
@@ -268,7 +253,11 @@ void orr_solver_solve(OrrSolver *s, const OrrSolveActivity *activities, uint32_t
         g_assert(capacity[l] < ORR_MAX_CAPACITY);
         s->wide[l] = (OrrWide)capacity[l] * ORR_COEF_ONE;
     }
-    OrrSolveProblem problem = {.activities = activities, .n = n, .uses = uses, .capacity = s->wide,
-                               .n_constraints = n_constraints, .rate = rate};
+    OrrSolveProblem problem = {.activities = activities,
+                               .n = n,
+                               .uses = uses,
+                               .capacity = s->wide,
+                               .n_constraints = n_constraints,
+                               .rate = rate};
     orr_solver_run(s, &problem);
 }

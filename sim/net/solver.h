@@ -15,9 +15,9 @@
 
 typedef struct {
     uint32_t first_use, n_uses;
-    uint32_t weight;       /* number of connections, at least 1 */
-    uint32_t scale_coef;   /* largest coef of the activity where @uses lacks some; 0: that of @uses */
-    uint64_t cap;          /* own limit of x; UINT64_MAX: none */
+    uint32_t weight;     /* number of connections, at least 1 */
+    uint32_t scale_coef; /* largest coef of the activity where @uses lacks some; 0: that of @uses */
+    uint64_t cap;        /* own limit of x; UINT64_MAX: none */
 } OrrSolveActivity;
 
 /* 128 bits: capacities in 1/ORR_COEF_ONE bytes per second, work in 1e-9 bytes. */
@@ -32,8 +32,8 @@ typedef struct {
     const OrrUse *uses;
     const OrrWide *capacity; /* [n_constraints] in 1/ORR_COEF_ONE bytes per second */
     uint32_t n_constraints;
-    uint64_t *rate;          /* [n] result: x in bytes per second */
-    uint32_t *bottleneck;    /* [n] result: the constraint that stopped it, or ORR_BY_CAP; or NULL */
+    uint64_t *rate;       /* [n] result: x in bytes per second */
+    uint32_t *bottleneck; /* [n] result: the constraint that stopped it, or ORR_BY_CAP; or NULL */
     uint64_t *constraint_level; /* [n_constraints] result: the level at which each is full, or
                                  * UINT64_MAX where all its activities stop before; or NULL */
 } OrrSolveProblem;

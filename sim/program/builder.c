@@ -27,19 +27,17 @@ struct OrrBuilder {
 };
 
 #define GROW(b, array, n_more)                                                                     \
-    ((b)->program->array = orr_program__grow((b)->program->array, &(b)->cap_##array,               \
-                                             (b)->program->n_##array + (n_more),                   \
-                                             sizeof *(b)->program->array))
+    ((b)->program->array =                                                                         \
+         orr_program__grow((b)->program->array, &(b)->cap_##array,                                 \
+                           (b)->program->n_##array + (n_more), sizeof *(b)->program->array))
 
-OrrBuilder *orr_builder_new(void)
-{
+OrrBuilder *orr_builder_new(void) {
     OrrBuilder *b = g_new0(OrrBuilder, 1);
     b->program = g_new0(OrrProgram, 1);
     return b;
 }
 
-void orr_builder_free(OrrBuilder *b)
-{
+void orr_builder_free(OrrBuilder *b) {
     if (b == NULL)
         return;
     orr_program_free(b->program);
@@ -51,8 +49,7 @@ void orr_builder_free(OrrBuilder *b)
     g_free(b);
 }
 
-OrrProgram *orr_builder_finish(OrrBuilder *b)
-{
+OrrProgram *orr_builder_finish(OrrBuilder *b) {
     g_assert(!b->in_segment && !b->in_role);
     OrrProgram *program = b->program;
     b->program = NULL;
@@ -60,8 +57,7 @@ OrrProgram *orr_builder_finish(OrrBuilder *b)
     return program;
 }
 
-void orr_builder_segment_begin(OrrBuilder *b, const char *label)
-{
+void orr_builder_segment_begin(OrrBuilder *b, const char *label) {
     g_assert(!b->in_segment);
     b->in_segment = true;
     memset(&b->open, 0, sizeof b->open);
@@ -72,8 +68,7 @@ void orr_builder_segment_begin(OrrBuilder *b, const char *label)
         b->last_on[s] = ORR_NONE;
 }
 
-static uint64_t segment_hash(const OrrProgram *p, const OrrSegment *s)
-{
+static uint64_t segment_hash(const OrrProgram *p, const OrrSegment *s) {
     uint64_t h = orr_program__hash(s->label, sizeof s->label, s->n_ops);
     for (uint32_t i = s->first_op; i < s->first_op + s->n_ops; i++) {
         OrrOp op = p->ops[i];
@@ -85,16 +80,15 @@ static uint64_t segment_hash(const OrrProgram *p, const OrrSegment *s)
     return h;
 }
 
-static bool segments_equal(const OrrProgram *p, const OrrSegment *a, const OrrSegment *b)
-{
+static bool segments_equal(const OrrProgram *p, const OrrSegment *a, const OrrSegment *b) {
     if (a->n_ops != b->n_ops || memcmp(a->label, b->label, sizeof a->label) != 0)
         return false;
     for (uint32_t i = 0; i < a->n_ops; i++) {
         OrrOp x = p->ops[a->first_op + i], y = p->ops[b->first_op + i];
         if (x.n_mem != y.n_mem)
             return false;
-        if (x.n_mem > 0 && memcmp(p->mems + x.first_mem, p->mems + y.first_mem,
-                                  x.n_mem * sizeof *p->mems) != 0)
+        if (x.n_mem > 0 &&
+            memcmp(p->mems + x.first_mem, p->mems + y.first_mem, x.n_mem * sizeof *p->mems) != 0)
             return false;
         x.first_mem = y.first_mem = 0;
         if (memcmp(&x, &y, sizeof x) != 0)
@@ -103,8 +97,7 @@ static bool segments_equal(const OrrProgram *p, const OrrSegment *a, const OrrSe
     return true;
 }
 
-uint32_t orr_builder_segment_end(OrrBuilder *b)
-{
+uint32_t orr_builder_segment_end(OrrBuilder *b) {
     OrrProgram *p = b->program;
     g_assert(b->in_segment);
     b->in_segment = false;
@@ -124,32 +117,27 @@ uint32_t orr_builder_segment_end(OrrBuilder *b)
     return p->n_segments++;
 }
 
-uint32_t orr_builder_n_ops(const OrrBuilder *b)
-{
+uint32_t orr_builder_n_ops(const OrrBuilder *b) {
     return b->program->n_ops - b->open.first_op;
 }
 
-uint32_t orr_builder_last_on(const OrrBuilder *b, OrrStream stream)
-{
+uint32_t orr_builder_last_on(const OrrBuilder *b, OrrStream stream) {
     return b->last_on[stream];
 }
 
-OrrStream orr_builder_stream(const OrrBuilder *b, uint32_t op)
-{
+OrrStream orr_builder_stream(const OrrBuilder *b, uint32_t op) {
     g_assert(b->in_segment && op < orr_builder_n_ops(b));
     return b->program->ops[b->open.first_op + op].stream;
 }
 
-uint32_t orr_builder_first_on(const OrrBuilder *b, OrrStream stream)
-{
+uint32_t orr_builder_first_on(const OrrBuilder *b, OrrStream stream) {
     for (uint32_t i = 0; i < orr_builder_n_ops(b); i++)
         if (b->program->ops[b->open.first_op + i].stream == stream)
             return i;
     return ORR_NONE;
 }
 
-static uint32_t append_op(OrrBuilder *b, OrrOpKind kind, OrrStream stream, uint32_t what)
-{
+static uint32_t append_op(OrrBuilder *b, OrrOpKind kind, OrrStream stream, uint32_t what) {
     g_assert(b->in_segment && (unsigned)stream < ORR_N_STREAMS);
     GROW(b, ops, 1);
     OrrOp *op = &b->program->ops[b->program->n_ops++];
@@ -163,8 +151,7 @@ static uint32_t append_op(OrrBuilder *b, OrrOpKind kind, OrrStream stream, uint3
     return id;
 }
 
-uint32_t orr_builder_kernel(OrrBuilder *b, OrrStream stream, const OrrKernel *kernel)
-{
+uint32_t orr_builder_kernel(OrrBuilder *b, OrrStream stream, const OrrKernel *kernel) {
     OrrKernel k;
     memset(&k, 0, sizeof k);
     k.kind = kernel->kind, k.pass = kernel->pass, k.dtype = kernel->dtype;
@@ -188,8 +175,7 @@ uint32_t orr_builder_kernel(OrrBuilder *b, OrrStream stream, const OrrKernel *ke
     return append_op(b, ORR_OP_KERNEL, stream, p->n_kernels++);
 }
 
-uint32_t orr_builder_coll(OrrBuilder *b, OrrStream stream, const OrrColl *coll)
-{
+uint32_t orr_builder_coll(OrrBuilder *b, OrrStream stream, const OrrColl *coll) {
     OrrColl c;
     memset(&c, 0, sizeof c);
     c.kind = coll->kind, c.group = coll->group, c.comm = coll->comm, c.purpose = coll->purpose;
@@ -209,16 +195,14 @@ uint32_t orr_builder_coll(OrrBuilder *b, OrrStream stream, const OrrColl *coll)
     return append_op(b, ORR_OP_COLL, stream, p->n_colls++);
 }
 
-static void copy_part(OrrP2pPart *to, const OrrP2pPart *from)
-{
+static void copy_part(OrrP2pPart *to, const OrrP2pPart *from) {
     memset(to, 0, sizeof *to);
     to->is_send = from->is_send, to->group = from->group, to->comm = from->comm;
     to->purpose = from->purpose, to->peer = from->peer, to->bytes = from->bytes;
     to->chunk = from->chunk, to->micro_batch_tag = from->micro_batch_tag;
 }
 
-static bool p2ps_equal(const OrrProgram *p, const OrrP2p *a, const OrrP2p *b)
-{
+static bool p2ps_equal(const OrrProgram *p, const OrrP2p *a, const OrrP2p *b) {
     return a->n_parts == b->n_parts && a->is_eager == b->is_eager &&
            memcmp(a->label, b->label, sizeof a->label) == 0 &&
            memcmp(p->parts + a->first_part, p->parts + b->first_part,
@@ -226,8 +210,7 @@ static bool p2ps_equal(const OrrProgram *p, const OrrP2p *a, const OrrP2p *b)
 }
 
 uint32_t orr_builder_p2p(OrrBuilder *b, OrrStream stream, const char *label, bool is_eager,
-                         const OrrP2pPart *parts, uint32_t n_parts)
-{
+                         const OrrP2pPart *parts, uint32_t n_parts) {
     OrrProgram *p = b->program;
     OrrP2p op;
     g_assert(n_parts > 0);
@@ -253,21 +236,18 @@ uint32_t orr_builder_p2p(OrrBuilder *b, OrrStream stream, const char *label, boo
     return append_op(b, ORR_OP_P2P, stream, p->n_p2ps++);
 }
 
-uint32_t orr_builder_host(OrrBuilder *b, uint32_t host_ns)
-{
+uint32_t orr_builder_host(OrrBuilder *b, uint32_t host_ns) {
     return append_op(b, ORR_OP_HOST, ORR_STREAM_HOST, host_ns);
 }
 
-void orr_builder_wait(OrrBuilder *b, uint32_t op)
-{
+void orr_builder_wait(OrrBuilder *b, uint32_t op) {
     g_assert(b->in_segment && orr_builder_n_ops(b) > 0);
     orr_builder_op_wait(b, orr_builder_n_ops(b) - 1, op);
 }
 
 /* Kept ascending, one wait a stream: the later operation of a stream implies the earlier. A host
  * operation is over before anything after it is issued, so nobody need wait for it. */
-void orr_builder_op_wait(OrrBuilder *b, uint32_t op, uint32_t for_op)
-{
+void orr_builder_op_wait(OrrBuilder *b, uint32_t op, uint32_t for_op) {
     if (for_op == ORR_NONE)
         return;
     g_assert(b->in_segment && op < orr_builder_n_ops(b) && for_op < op);
@@ -291,8 +271,7 @@ void orr_builder_op_wait(OrrBuilder *b, uint32_t op, uint32_t for_op)
     o->wait[at] = for_op;
 }
 
-void orr_builder_mem(OrrBuilder *b, OrrMemKind kind, bool is_after, int64_t delta_bytes)
-{
+void orr_builder_mem(OrrBuilder *b, OrrMemKind kind, bool is_after, int64_t delta_bytes) {
     if (delta_bytes == 0)
         return;
     g_assert(b->in_segment && orr_builder_n_ops(b) > 0);
@@ -305,14 +284,12 @@ void orr_builder_mem(OrrBuilder *b, OrrMemKind kind, bool is_after, int64_t delt
     b->program->ops[b->program->n_ops - 1].n_mem++;
 }
 
-void orr_builder_step_end(OrrBuilder *b)
-{
+void orr_builder_step_end(OrrBuilder *b) {
     g_assert(b->in_segment && orr_builder_n_ops(b) > 0);
     b->program->ops[b->program->n_ops - 1].flags |= ORR_OP_STEP_END;
 }
 
-void orr_builder_role_begin(OrrBuilder *b, const char *label, uint32_t stage)
-{
+void orr_builder_role_begin(OrrBuilder *b, const char *label, uint32_t stage) {
     g_assert(!b->in_role);
     b->in_role = true;
     GROW(b, roles, 1);
@@ -324,20 +301,17 @@ void orr_builder_role_begin(OrrBuilder *b, const char *label, uint32_t stage)
     b->n_pending = 0;
 }
 
-static OrrRole *open_role(OrrBuilder *b)
-{
+static OrrRole *open_role(OrrBuilder *b) {
     g_assert(b->in_role);
     return &b->program->roles[b->program->n_roles - 1];
 }
 
-void orr_builder_role_static(OrrBuilder *b, OrrMemKind kind, int64_t bytes)
-{
+void orr_builder_role_static(OrrBuilder *b, OrrMemKind kind, int64_t bytes) {
     open_role(b)->static_bytes[kind] += bytes;
 }
 
 uint32_t orr_builder_call(OrrBuilder *b, uint32_t segment, OrrPass pass, uint32_t chunk,
-                          uint32_t micro_batch)
-{
+                          uint32_t micro_batch) {
     OrrRole *role = open_role(b);
     g_assert(segment < b->program->n_segments && chunk <= UINT16_MAX);
     GROW(b, calls, 1);
@@ -351,20 +325,18 @@ uint32_t orr_builder_call(OrrBuilder *b, uint32_t segment, OrrPass pass, uint32_
 }
 
 void orr_builder_call_wait(OrrBuilder *b, uint32_t call, uint32_t op, uint32_t src_call,
-                           uint32_t src_op, uint32_t steps_back)
-{
+                           uint32_t src_op, uint32_t steps_back) {
     const OrrRole *role = open_role(b);
     g_assert(call < role->n_calls);
-    b->pending = orr_program__grow(b->pending, &b->cap_pending, b->n_pending + 1,
-                                   sizeof *b->pending);
+    b->pending =
+        orr_program__grow(b->pending, &b->cap_pending, b->n_pending + 1, sizeof *b->pending);
     PendingWait *w = &b->pending[b->n_pending++];
     w->call = call;
     w->wait = (OrrCallWait){op, src_call, src_op, steps_back};
 }
 
 /* Sorts the waits of the role by call (stable) and resolves "the last operation". */
-void orr_builder_role_end(OrrBuilder *b)
-{
+void orr_builder_role_end(OrrBuilder *b) {
     OrrProgram *p = b->program;
     OrrRole *role = open_role(b);
     OrrCall *calls = p->calls + role->first_call;

@@ -31,7 +31,7 @@ void orr_builder_wait(OrrBuilder *b, uint32_t op);
 void orr_builder_op_wait(OrrBuilder *b, uint32_t op, uint32_t for_op);
 /* Memory effect of the last operation appended. Zero is ignored. */
 void orr_builder_mem(OrrBuilder *b, OrrMemKind kind, bool is_after, int64_t delta_bytes);
-void orr_builder_step_end(OrrBuilder *b); /* marks the last operation appended */
+void orr_builder_step_end(OrrBuilder *b);        /* marks the last operation appended */
 uint32_t orr_builder_n_ops(const OrrBuilder *b); /* operations in the open segment so far */
 /* Index of the last op on @stream in the open segment, or ORR_NONE. */
 uint32_t orr_builder_last_on(const OrrBuilder *b, OrrStream stream);

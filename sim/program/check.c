@@ -10,27 +10,23 @@
 #include <inttypes.h>
 #include <string.h>
 
-bool orr_program__spans_roles(OrrGroup group)
-{
+bool orr_program__spans_roles(OrrGroup group) {
     return group == ORR_GROUP_PP || group == ORR_GROUP_EMBEDDING || group == ORR_GROUP_MODEL ||
            group == ORR_GROUP_WORLD;
 }
 
-bool orr_program__is_member(const OrrCheck *c, OrrGroup group, uint32_t role)
-{
+bool orr_program__is_member(const OrrCheck *c, OrrGroup group, uint32_t role) {
     uint32_t stage = c->program->roles[role].stage;
     return group != ORR_GROUP_EMBEDDING || stage == 0 || stage + 1 == c->program->n_roles;
 }
 
-uint32_t orr_program__peer_stage(const OrrCheck *c, const OrrP2pPart *part)
-{
+uint32_t orr_program__peer_stage(const OrrCheck *c, const OrrP2pPart *part) {
     if (part->group == ORR_GROUP_EMBEDDING)
         return part->peer == 0 ? 0 : c->program->n_roles - 1;
     return part->peer;
 }
 
-OrrPairPlace *orr_program__pair(OrrCheck *c, uint32_t role, const OrrP2pPart *part)
-{
+OrrPairPlace *orr_program__pair(OrrCheck *c, uint32_t role, const OrrP2pPart *part) {
     uint32_t own = c->program->roles[role].stage, peer = orr_program__peer_stage(c, part);
     OrrPairKey key = {part->group, part->comm, part->is_send ? own : peer,
                       part->is_send ? peer : own};
@@ -47,13 +43,12 @@ OrrPairPlace *orr_program__pair(OrrCheck *c, uint32_t role, const OrrP2pPart *pa
     return pair;
 }
 
-OrrCollPlace *orr_program__coll_place(OrrCheck *c, const OrrColl *coll)
-{
+OrrCollPlace *orr_program__coll_place(OrrCheck *c, const OrrColl *coll) {
     for (uint32_t i = 0; i < c->n_places_coll; i++)
         if (c->places[i].group == coll->group && c->places[i].comm == coll->comm)
             return &c->places[i];
-    c->places = orr_program__grow(c->places, &c->cap_places, c->n_places_coll + 1,
-                                  sizeof *c->places);
+    c->places =
+        orr_program__grow(c->places, &c->cap_places, c->n_places_coll + 1, sizeof *c->places);
     OrrCollPlace *place = &c->places[c->n_places_coll++];
     place->group = coll->group;
     place->comm = coll->comm;
@@ -67,22 +62,19 @@ OrrCollPlace *orr_program__coll_place(OrrCheck *c, const OrrColl *coll)
     return place;
 }
 
-const OrrOp *orr_program__thread_op(const OrrCheck *c, uint32_t thread)
-{
+const OrrOp *orr_program__thread_op(const OrrCheck *c, uint32_t thread) {
     const OrrProgram *p = c->program;
     const OrrThread *t = &c->threads[thread];
     const OrrCall *call = &p->calls[p->roles[thread / ORR_N_STREAMS].first_call + t->call];
     return &p->ops[p->segments[call->segment].first_op + t->op];
 }
 
-bool orr_program__thread_at_end(const OrrCheck *c, uint32_t thread)
-{
+bool orr_program__thread_at_end(const OrrCheck *c, uint32_t thread) {
     return c->threads[thread].step == ORR_CHECK_STEPS;
 }
 
 /* Goes on from (step, call, op) inclusive to the stream's next operation. */
-static void settle_thread(const OrrCheck *c, uint32_t thread)
-{
+static void settle_thread(const OrrCheck *c, uint32_t thread) {
     const OrrProgram *p = c->program;
     OrrThread *t = &c->threads[thread];
     uint32_t role = thread / ORR_N_STREAMS, stream = thread % ORR_N_STREAMS;
@@ -96,8 +88,8 @@ static void settle_thread(const OrrCheck *c, uint32_t thread)
             for (; t->op < s->n_ops; t->op++) {
                 if (p->ops[s->first_op + t->op].stream != stream)
                     continue;
-                t->place = t->step * c->n_places[role] +
-                           c->first_place[r->first_call + t->call] + t->op;
+                t->place =
+                    t->step * c->n_places[role] + c->first_place[r->first_call + t->call] + t->op;
                 return;
             }
         }
@@ -105,8 +97,7 @@ static void settle_thread(const OrrCheck *c, uint32_t thread)
     t->place = ORR_CHECK_STEPS * c->n_places[role];
 }
 
-void orr_program__thread_next(const OrrCheck *c, uint32_t thread)
-{
+void orr_program__thread_next(const OrrCheck *c, uint32_t thread) {
     OrrThread *t = &c->threads[thread];
     t->has_arrived = false;
     t->op++;
@@ -114,18 +105,16 @@ void orr_program__thread_next(const OrrCheck *c, uint32_t thread)
 }
 
 static bool is_done(const OrrCheck *c, uint32_t role, uint32_t step, uint32_t call, uint32_t op,
-                    uint32_t *stream)
-{
+                    uint32_t *stream) {
     const OrrProgram *p = c->program;
     const OrrCall *source = &p->calls[p->roles[role].first_call + call];
-    uint64_t place = step * c->n_places[role] + c->first_place[p->roles[role].first_call + call] +
-                     op;
+    uint64_t place =
+        step * c->n_places[role] + c->first_place[p->roles[role].first_call + call] + op;
     *stream = p->ops[p->segments[source->segment].first_op + op].stream;
     return c->threads[role * ORR_N_STREAMS + *stream].place > place;
 }
 
-uint32_t orr_program__waits_for_stream(const OrrCheck *c, uint32_t thread)
-{
+uint32_t orr_program__waits_for_stream(const OrrCheck *c, uint32_t thread) {
     const OrrProgram *p = c->program;
     const OrrThread *t = &c->threads[thread];
     const OrrOp *op = orr_program__thread_op(c, thread);
@@ -146,21 +135,18 @@ uint32_t orr_program__waits_for_stream(const OrrCheck *c, uint32_t thread)
     return ORR_NONE;
 }
 
-static void look_again(OrrCheck *c, uint32_t role)
-{
+static void look_again(OrrCheck *c, uint32_t role) {
     c->todo = orr_program__grow(c->todo, &c->cap_todo, c->n_todo + 1, sizeof *c->todo);
     c->todo[c->n_todo++] = role;
 }
 
 /* All operations of the thread end here; others of its role may go on. */
-static void finish_op(OrrCheck *c, uint32_t thread)
-{
+static void finish_op(OrrCheck *c, uint32_t thread) {
     orr_program__thread_next(c, thread);
     look_again(c, thread / ORR_N_STREAMS);
 }
 
-static void meet_collective(OrrCheck *c, uint32_t thread, const OrrOp *op)
-{
+static void meet_collective(OrrCheck *c, uint32_t thread, const OrrOp *op) {
     const OrrColl *coll = &c->program->colls[op->what];
     uint32_t role = thread / ORR_N_STREAMS, stage = c->program->roles[role].stage;
     if (!orr_program__spans_roles(coll->group)) {
@@ -178,12 +164,12 @@ static void meet_collective(OrrCheck *c, uint32_t thread, const OrrOp *op)
     OrrMeet meet = orr_meeting_arrive(&place->state, c->canonical[op->what], 1);
     if (meet == ORR_MEET_MISMATCH) {
         const OrrColl *open = &c->program->colls[place->state.what];
-        orr_fail_input(&c->error,
-                       "stage %u brings %s of %" PRId64 " bytes (\"%s\") to communicator %u of group "
-                       "%s, where others bring %s of %" PRId64 " bytes (\"%s\")",
-                       stage, orr_collective_name(coll->kind), coll->bytes, coll->label, coll->comm,
-                       orr_group_name(coll->group), orr_collective_name(open->kind), open->bytes,
-                       open->label);
+        orr_fail_input(
+            &c->error,
+            "stage %u brings %s of %" PRId64 " bytes (\"%s\") to communicator %u of group "
+            "%s, where others bring %s of %" PRId64 " bytes (\"%s\")",
+            stage, orr_collective_name(coll->kind), coll->bytes, coll->label, coll->comm,
+            orr_group_name(coll->group), orr_collective_name(open->kind), open->bytes, open->label);
         return;
     }
     c->threads[thread].has_arrived = true;
@@ -197,8 +183,7 @@ static void meet_collective(OrrCheck *c, uint32_t thread, const OrrOp *op)
     }
 }
 
-static void push_waiter(OrrPairPlace *pair, uint32_t thread, uint32_t part)
-{
+static void push_waiter(OrrPairPlace *pair, uint32_t thread, uint32_t part) {
     if (pair->head == pair->n_waiters)
         pair->head = pair->n_waiters = 0;
     pair->waiters = orr_program__grow(pair->waiters, &pair->capacity, pair->n_waiters + 1,
@@ -207,8 +192,7 @@ static void push_waiter(OrrPairPlace *pair, uint32_t thread, uint32_t part)
 }
 
 /* One part arrives; true if its partner was there. */
-static bool meet_part(OrrCheck *c, uint32_t thread, uint32_t part_id, bool is_eager)
-{
+static bool meet_part(OrrCheck *c, uint32_t thread, uint32_t part_id, bool is_eager) {
     const OrrP2pPart *part = &c->program->parts[part_id];
     if (part->group != ORR_GROUP_PP && part->group != ORR_GROUP_EMBEDDING)
         return true;
@@ -231,8 +215,7 @@ static bool meet_part(OrrCheck *c, uint32_t thread, uint32_t part_id, bool is_ea
     return true;
 }
 
-static void meet_parts(OrrCheck *c, uint32_t thread, const OrrOp *op)
-{
+static void meet_parts(OrrCheck *c, uint32_t thread, const OrrOp *op) {
     const OrrP2p *p2p = &c->program->p2ps[op->what];
     OrrThread *t = &c->threads[thread];
     t->n_open = p2p->n_parts;
@@ -245,8 +228,7 @@ static void meet_parts(OrrCheck *c, uint32_t thread, const OrrOp *op)
 }
 
 /* Runs one stream of a role as far as it goes. */
-static void run_thread(OrrCheck *c, uint32_t thread)
-{
+static void run_thread(OrrCheck *c, uint32_t thread) {
     const OrrThread *t = &c->threads[thread];
     while (c->error == NULL && !orr_program__thread_at_end(c, thread) && !t->has_arrived &&
            orr_program__waits_for_stream(c, thread) == ORR_NONE) {
@@ -270,8 +252,7 @@ static void run_thread(OrrCheck *c, uint32_t thread)
     }
 }
 
-static void run_role(OrrCheck *c, uint32_t role)
-{
+static void run_role(OrrCheck *c, uint32_t role) {
     bool has_moved = true;
     while (has_moved && c->error == NULL) {
         has_moved = false;
@@ -284,14 +265,12 @@ static void run_role(OrrCheck *c, uint32_t role)
     }
 }
 
-static bool may_meet(const OrrColl *a, const OrrColl *b)
-{
+static bool may_meet(const OrrColl *a, const OrrColl *b) {
     return a->kind == b->kind && a->group == b->group && a->comm == b->comm &&
            a->dtype == b->dtype && a->bytes == b->bytes;
 }
 
-static void check_init(OrrCheck *c, const OrrProgram *p)
-{
+static void check_init(OrrCheck *c, const OrrProgram *p) {
     memset(c, 0, sizeof *c);
     c->program = p;
     c->role_of_stage = g_new0(uint32_t, p->n_roles);
@@ -318,8 +297,7 @@ static void check_init(OrrCheck *c, const OrrProgram *p)
     }
 }
 
-static void check_clear(OrrCheck *c)
-{
+static void check_clear(OrrCheck *c) {
     for (uint32_t i = 0; i < c->n_pairs; i++)
         g_free(c->pairs[i].waiters);
     for (uint32_t i = 0; i < c->n_places_coll; i++)
@@ -337,16 +315,14 @@ static void check_clear(OrrCheck *c)
 }
 
 /* Sends that were copied out and that nobody ever received. */
-static void find_lost_sends(OrrCheck *c)
-{
+static void find_lost_sends(OrrCheck *c) {
     for (uint32_t i = 0; i < c->n_pairs && c->error == NULL; i++)
         if (c->pairs[i].state.n_sent > 0)
             orr_fail_input(&c->error, "stage %u never receives %d messages that stage %u sends",
                            c->pairs[i].key.to, c->pairs[i].state.n_sent, c->pairs[i].key.from);
 }
 
-bool orr_program_check(const OrrProgram *program, GError **error)
-{
+bool orr_program_check(const OrrProgram *program, GError **error) {
     g_autofree char *flaw = orr_program_flaw(program);
     if (flaw != NULL)
         return orr_fail_input(error, "unsound program: %s", flaw);

@@ -16,6 +16,7 @@ bool orr_program_check(const OrrProgram *program, GError **error);
 
 /* Peak bytes of each role by memory kind at its peak: static plus effects in host order over two
  * steps. @peak [n_roles]; @by_kind [n_roles][ORR_N_MEM_KINDS] at that moment. */
-void orr_program_memory(const OrrProgram *program, int64_t *peak, int64_t (*by_kind)[ORR_N_MEM_KINDS]);
+void orr_program_memory(const OrrProgram *program, int64_t *peak,
+                        int64_t (*by_kind)[ORR_N_MEM_KINDS]);
 
 #endif

@@ -42,12 +42,12 @@ typedef struct {
 
 typedef struct {
     const OrrProgram *program;
-    uint32_t *role_of_stage;  /* [n_roles] */
-    uint64_t *first_place;    /* [n_calls] of the program: place of a call's first operation */
-    uint64_t *n_places;       /* [n_roles] operations of one step */
+    uint32_t *role_of_stage;   /* [n_roles] */
+    uint64_t *first_place;     /* [n_calls] of the program: place of a call's first operation */
+    uint64_t *n_places;        /* [n_roles] operations of one step */
     uint32_t *segment_streams; /* [n_segments] bit set of streams */
-    uint32_t *canonical;      /* [n_colls] first collective that it may meet */
-    OrrThread *threads;       /* [n_roles * ORR_N_STREAMS] */
+    uint32_t *canonical;       /* [n_colls] first collective that it may meet */
+    OrrThread *threads;        /* [n_roles * ORR_N_STREAMS] */
     OrrPairPlace *pairs;
     uint32_t n_pairs, cap_pairs;
     OrrIntern pair_index;

@@ -5,8 +5,7 @@
 #include <glib.h>
 #include <inttypes.h>
 
-static void dump_kernels(const OrrProgram *p, FILE *out)
-{
+static void dump_kernels(const OrrProgram *p, FILE *out) {
     char flops[G_ASCII_DTOSTR_BUF_SIZE], reads[G_ASCII_DTOSTR_BUF_SIZE],
         writes[G_ASCII_DTOSTR_BUF_SIZE];
     for (uint32_t i = 0; i < p->n_kernels; i++) {
@@ -24,8 +23,7 @@ static void dump_kernels(const OrrProgram *p, FILE *out)
     }
 }
 
-static void dump_communication(const OrrProgram *p, FILE *out)
-{
+static void dump_communication(const OrrProgram *p, FILE *out) {
     for (uint32_t i = 0; i < p->n_colls; i++) {
         const OrrColl *c = &p->colls[i];
         fprintf(out, "coll %u \"%s\" %s group=%s comm=%u purpose=%s dtype=%s bytes=%" PRId64 "%s\n",
@@ -38,7 +36,8 @@ static void dump_communication(const OrrProgram *p, FILE *out)
         fprintf(out, "p2p %u \"%s\"%s\n", i, x->label, x->is_eager ? " eager" : "");
         for (uint32_t j = x->first_part; j < x->first_part + x->n_parts; j++) {
             const OrrP2pPart *part = &p->parts[j];
-            fprintf(out, "  %s %s %u comm=%u purpose=%s bytes=%" PRId64 " chunk=%u micro_batch=%u\n",
+            fprintf(out,
+                    "  %s %s %u comm=%u purpose=%s bytes=%" PRId64 " chunk=%u micro_batch=%u\n",
                     part->is_send ? "send to" : "receive from", orr_group_name(part->group),
                     part->peer, part->comm, orr_comm_kind_name(part->purpose), part->bytes,
                     part->chunk, part->micro_batch_tag);
@@ -46,8 +45,7 @@ static void dump_communication(const OrrProgram *p, FILE *out)
     }
 }
 
-static void dump_op(const OrrProgram *p, const OrrOp *op, uint32_t id, FILE *out)
-{
+static void dump_op(const OrrProgram *p, const OrrOp *op, uint32_t id, FILE *out) {
     static const char *const kinds[ORR_N_OP_KINDS] = {"kernel", "coll", "p2p", "host_ns"};
     fprintf(out, "  %u %s %s %u", id, orr_stream_name(op->stream), kinds[op->kind], op->what);
     switch ((OrrOpKind)op->kind) {
@@ -72,8 +70,7 @@ static void dump_op(const OrrProgram *p, const OrrOp *op, uint32_t id, FILE *out
     fprintf(out, "%s\n", op->flags & ORR_OP_STEP_END ? " step_end" : "");
 }
 
-static void dump_role(const OrrProgram *p, uint32_t r, FILE *out)
-{
+static void dump_role(const OrrProgram *p, uint32_t r, FILE *out) {
     const OrrRole *role = &p->roles[r];
     fprintf(out, "role %u \"%s\" stage=%u\n", r, role->label, role->stage);
     for (int k = 0; k < ORR_N_MEM_KINDS; k++)
@@ -95,8 +92,7 @@ static void dump_role(const OrrProgram *p, uint32_t r, FILE *out)
     }
 }
 
-void orr_program_dump(const OrrProgram *program, FILE *out)
-{
+void orr_program_dump(const OrrProgram *program, FILE *out) {
     fprintf(out, "orrery.program/1\n");
     dump_kernels(program, out);
     dump_communication(program, out);

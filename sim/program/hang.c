@@ -4,8 +4,7 @@
 
 #include <glib.h>
 
-static const char *where_text(const OrrCheck *c, uint32_t thread, char *buffer, size_t size)
-{
+static const char *where_text(const OrrCheck *c, uint32_t thread, char *buffer, size_t size) {
     const OrrProgram *p = c->program;
     const OrrThread *t = &c->threads[thread];
     const OrrRole *role = &p->roles[thread / ORR_N_STREAMS];
@@ -19,8 +18,7 @@ static const char *where_text(const OrrCheck *c, uint32_t thread, char *buffer, 
 }
 
 /* The first part of the thread's operation that is still open. */
-static const OrrP2pPart *open_part(OrrCheck *c, uint32_t thread, const OrrOp *op)
-{
+static const OrrP2pPart *open_part(OrrCheck *c, uint32_t thread, const OrrOp *op) {
     const OrrP2p *p2p = &c->program->p2ps[op->what];
     for (uint32_t i = p2p->first_part; i < p2p->first_part + p2p->n_parts; i++) {
         const OrrP2pPart *part = &c->program->parts[i];
@@ -35,8 +33,7 @@ static const OrrP2pPart *open_part(OrrCheck *c, uint32_t thread, const OrrOp *op
 }
 
 static bool has_partner(OrrCheck *c, uint32_t role, const OrrOp *op, const OrrP2pPart *part,
-                        uint32_t own_stage, const OrrColl *coll)
-{
+                        uint32_t own_stage, const OrrColl *coll) {
     if (coll != NULL && op->kind == ORR_OP_COLL) {
         const OrrColl *other = &c->program->colls[op->what];
         return other->group == coll->group && other->comm == coll->comm;
@@ -57,8 +54,7 @@ static bool has_partner(OrrCheck *c, uint32_t role, const OrrOp *op, const OrrP2
 /* The stream of @role that has the partner ahead of it, or ORR_NONE: none ever comes. Walks a copy
  * of the thread; what stands at its present place and has arrived is behind it. */
 static uint32_t partner_stream(OrrCheck *c, uint32_t role, const OrrP2pPart *part,
-                               uint32_t own_stage, const OrrColl *coll)
-{
+                               uint32_t own_stage, const OrrColl *coll) {
     uint32_t best = ORR_NONE;
     uint64_t best_place = UINT64_MAX;
     for (uint32_t s = 0; s < ORR_N_STREAMS; s++) {
@@ -81,8 +77,7 @@ static uint32_t partner_stream(OrrCheck *c, uint32_t role, const OrrP2pPart *par
 }
 
 /* The thread that this one waits for, or ORR_NONE; a meeting is told in @text. */
-static uint32_t blocker(OrrCheck *c, uint32_t thread, GString *text)
-{
+static uint32_t blocker(OrrCheck *c, uint32_t thread, GString *text) {
     char where[96];
     uint32_t role = thread / ORR_N_STREAMS, stage = c->program->roles[role].stage;
     const OrrThread *t = &c->threads[thread];
@@ -110,8 +105,8 @@ static uint32_t blocker(OrrCheck *c, uint32_t thread, GString *text)
                                    orr_group_name(coll->group));
             return place->waiting[role];
         }
-        for (peer = 0; place->waiting[peer] != ORR_NONE ||
-                       !orr_program__is_member(c, coll->group, peer);)
+        for (peer = 0;
+             place->waiting[peer] != ORR_NONE || !orr_program__is_member(c, coll->group, peer);)
             peer++;
         g_string_append_printf(text, "stage %u to join %s \"%s\" of group %s",
                                c->program->roles[peer].stage, orr_collective_name(coll->kind),
@@ -125,8 +120,7 @@ static uint32_t blocker(OrrCheck *c, uint32_t thread, GString *text)
     return peer * ORR_N_STREAMS + stream;
 }
 
-char *orr_program__hang_text(OrrCheck *c, uint32_t role)
-{
+char *orr_program__hang_text(OrrCheck *c, uint32_t role) {
     const OrrProgram *p = c->program;
     g_autofree uint8_t *is_seen = g_new0(uint8_t, (size_t)p->n_roles * ORR_N_STREAMS);
     uint32_t thread = role * ORR_N_STREAMS;

@@ -6,8 +6,7 @@
 #include <glib.h>
 #include <string.h>
 
-void orr_program__intern_clear(OrrIntern *t)
-{
+void orr_program__intern_clear(OrrIntern *t) {
     g_free(t->slots);
     memset(t, 0, sizeof *t);
 }
@@ -17,22 +16,19 @@ void orr_program__intern_clear(OrrIntern *t)
 #define SPREAD UINT64_C(0x9e3779b97f4a7c15) /* Knuth */
 #define MIX UINT64_C(0x94d049bb133111eb)    /* splitmix64 */
 
-static inline uint64_t mix(uint64_t h, uint64_t word)
-{
+static inline uint64_t mix(uint64_t h, uint64_t word) {
     h = (h ^ word) * MIX;
     return h ^ h >> 29; /* as far as a product's high bits need to come down */
 }
 
-static inline uint64_t word_at(const unsigned char *p)
-{
+static inline uint64_t word_at(const unsigned char *p) {
     uint64_t word;
     memcpy(&word, p, sizeof word);
     return word;
 }
 
 /* One multiplication a word, in two lanes that do not wait for each other. */
-uint64_t orr_program__hash(const void *data, size_t n, uint64_t seed)
-{
+uint64_t orr_program__hash(const void *data, size_t n, uint64_t seed) {
     const unsigned char *p = data;
     uint64_t a = seed ^ n * SPREAD, b = a + SPREAD, tail = 0;
     for (; n >= 16; n -= 16, p += 16) {
@@ -51,8 +47,7 @@ uint64_t orr_program__hash(const void *data, size_t n, uint64_t seed)
     return a ^ a >> 32;
 }
 
-uint32_t orr_program__intern_next(const OrrIntern *t, uint64_t hash, uint32_t *cursor)
-{
+uint32_t orr_program__intern_next(const OrrIntern *t, uint64_t hash, uint32_t *cursor) {
     if (t->n_slots == 0)
         return ORR_NONE;
     uint32_t mask = t->n_slots - 1;
@@ -65,8 +60,7 @@ uint32_t orr_program__intern_next(const OrrIntern *t, uint64_t hash, uint32_t *c
     return ORR_NONE;
 }
 
-static void place(OrrIntern *t, uint32_t hash, uint32_t id_plus_1)
-{
+static void place(OrrIntern *t, uint32_t hash, uint32_t id_plus_1) {
     uint32_t mask = t->n_slots - 1, at = hash & mask;
     while (t->slots[at].id_plus_1 != 0)
         at = (at + 1) & mask;
@@ -74,8 +68,7 @@ static void place(OrrIntern *t, uint32_t hash, uint32_t id_plus_1)
     t->slots[at].id_plus_1 = id_plus_1;
 }
 
-void orr_program__intern_add(OrrIntern *t, uint64_t hash, uint32_t id)
-{
+void orr_program__intern_add(OrrIntern *t, uint64_t hash, uint32_t id) {
     if (2 * (t->n_used + 1) > t->n_slots) {
         OrrIntern old = *t;
         t->n_slots = old.n_slots == 0 ? 64 : 2 * old.n_slots;
@@ -89,8 +82,7 @@ void orr_program__intern_add(OrrIntern *t, uint64_t hash, uint32_t id)
     t->n_used++;
 }
 
-void *orr_program__grow(void *array, uint32_t *capacity, uint32_t need, size_t size)
-{
+void *orr_program__grow(void *array, uint32_t *capacity, uint32_t need, size_t size) {
     if (need <= *capacity)
         return array;
     while (*capacity < need)

@@ -1,6 +1,6 @@
-/* Peak memory of roles. The caching allocator of the framework works in host order: an effect counts
- * when the host comes to its operation, whatever the device has done by then. Fragmentation is the
- * allocator category's business (sim/lower annotates it). Cost: a few ns an effect. */
+/* Peak memory of roles. The caching allocator of the framework works in host order: an effect
+ * counts when the host comes to its operation, whatever the device has done by then. Fragmentation
+ * is the allocator category's business (sim/lower annotates it). Cost: a few ns an effect. */
 #include "sim/program/check.h"
 
 #include <glib.h>
@@ -11,8 +11,7 @@ typedef struct {
     int64_t total, peak;
 } Ledger;
 
-static void apply(Ledger *l, const OrrMem *mem)
-{
+static void apply(Ledger *l, const OrrMem *mem) {
     l->held[mem->kind] += mem->delta_bytes;
     l->total += mem->delta_bytes;
     if (l->total > l->peak) {
@@ -21,8 +20,7 @@ static void apply(Ledger *l, const OrrMem *mem)
     }
 }
 
-static void run_segment(Ledger *l, const OrrProgram *p, const OrrSegment *segment)
-{
+static void run_segment(Ledger *l, const OrrProgram *p, const OrrSegment *segment) {
     for (uint32_t i = segment->first_op; i < segment->first_op + segment->n_ops; i++) {
         const OrrOp *op = &p->ops[i];
         for (int is_after = 0; is_after < 2 && op->n_mem > 0; is_after++)
@@ -33,8 +31,7 @@ static void run_segment(Ledger *l, const OrrProgram *p, const OrrSegment *segmen
 }
 
 void orr_program_memory(const OrrProgram *program, int64_t *peak,
-                        int64_t (*by_kind)[ORR_N_MEM_KINDS])
-{
+                        int64_t (*by_kind)[ORR_N_MEM_KINDS]) {
     for (uint32_t r = 0; r < program->n_roles; r++) {
         const OrrRole *role = &program->roles[r];
         Ledger l = {.total = 0};

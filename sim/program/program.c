@@ -5,8 +5,7 @@
 #include <glib.h>
 #include <string.h>
 
-void orr_program_free(OrrProgram *program)
-{
+void orr_program_free(OrrProgram *program) {
     if (program == NULL)
         return;
     g_free(program->kernels);
@@ -22,8 +21,7 @@ void orr_program_free(OrrProgram *program)
     g_free(program);
 }
 
-static const char *kernel_flaw(const OrrKernel *k)
-{
+static const char *kernel_flaw(const OrrKernel *k) {
     if (k->kind >= ORR_N_KERNEL_KINDS || k->pass >= ORR_N_KERNEL_PASSES || k->dtype >= ORR_N_DTYPES)
         return "its kernel has an unknown kind, pass or dtype";
     if (k->launches == 0)
@@ -33,16 +31,14 @@ static const char *kernel_flaw(const OrrKernel *k)
     return NULL;
 }
 
-static const char *coll_flaw(const OrrColl *c)
-{
+static const char *coll_flaw(const OrrColl *c) {
     if (c->kind >= ORR_N_COLLECTIVES || c->group >= ORR_N_GROUPS ||
         c->purpose >= ORR_N_COMM_KINDS || c->dtype >= ORR_N_DTYPES)
         return "its collective has an unknown kind, group, purpose or dtype";
     return c->bytes < 0 ? "its collective has negative bytes" : NULL;
 }
 
-static const char *p2p_flaw(const OrrProgram *p, const OrrP2p *x)
-{
+static const char *p2p_flaw(const OrrProgram *p, const OrrP2p *x) {
     if (x->n_parts == 0 || x->first_part > p->n_parts || x->n_parts > p->n_parts - x->first_part)
         return "its point-to-point kernel has no parts, or parts out of range";
     for (uint32_t i = x->first_part; i < x->first_part + x->n_parts; i++) {
@@ -57,8 +53,7 @@ static const char *p2p_flaw(const OrrProgram *p, const OrrP2p *x)
     return NULL;
 }
 
-static const char *what_flaw(const OrrProgram *p, const OrrOp *op)
-{
+static const char *what_flaw(const OrrProgram *p, const OrrOp *op) {
     switch ((OrrOpKind)op->kind) {
     case ORR_OP_KERNEL:
         return op->what < p->n_kernels ? kernel_flaw(&p->kernels[op->what]) : "no such kernel";
@@ -73,8 +68,7 @@ static const char *what_flaw(const OrrProgram *p, const OrrOp *op)
     return NULL;
 }
 
-static const char *op_flaw(const OrrProgram *p, const OrrSegment *segment, uint32_t id)
-{
+static const char *op_flaw(const OrrProgram *p, const OrrSegment *segment, uint32_t id) {
     const OrrOp *op = &p->ops[segment->first_op + id];
     if (op->kind >= ORR_N_OP_KINDS)
         return "unknown kind";
@@ -96,8 +90,7 @@ static const char *op_flaw(const OrrProgram *p, const OrrSegment *segment, uint3
 }
 
 /* Counts the step ends of each segment on the way. */
-static char *segments_flaw(const OrrProgram *p, uint32_t *step_ends)
-{
+static char *segments_flaw(const OrrProgram *p, uint32_t *step_ends) {
     for (uint32_t s = 0; s < p->n_segments; s++) {
         const OrrSegment *segment = &p->segments[s];
         if (segment->first_op > p->n_ops || segment->n_ops > p->n_ops - segment->first_op)
@@ -114,8 +107,7 @@ static char *segments_flaw(const OrrProgram *p, uint32_t *step_ends)
 }
 
 static const char *wait_flaw(const OrrProgram *p, const OrrRole *role, uint32_t c,
-                             const OrrCallWait *w)
-{
+                             const OrrCallWait *w) {
     const OrrCall *calls = p->calls + role->first_call;
     if (w->src_call >= role->n_calls)
         return "waits for a call that does not exist";
@@ -129,8 +121,7 @@ static const char *wait_flaw(const OrrProgram *p, const OrrRole *role, uint32_t 
     return NULL;
 }
 
-static const char *call_flaw(const OrrProgram *p, const OrrRole *role, uint32_t c)
-{
+static const char *call_flaw(const OrrProgram *p, const OrrRole *role, uint32_t c) {
     const OrrCall *call = &p->calls[role->first_call + c];
     if (call->segment >= p->n_segments)
         return "no such segment";
@@ -141,8 +132,7 @@ static const char *call_flaw(const OrrProgram *p, const OrrRole *role, uint32_t 
     return NULL;
 }
 
-static char *role_flaw(const OrrProgram *p, uint32_t r, const uint32_t *step_ends)
-{
+static char *role_flaw(const OrrProgram *p, uint32_t r, const uint32_t *step_ends) {
     const OrrRole *role = &p->roles[r];
     if (role->first_call > p->n_calls || role->n_calls > p->n_calls - role->first_call)
         return g_strdup_printf("role %u \"%s\": calls out of range", r, role->label);
@@ -161,12 +151,12 @@ static char *role_flaw(const OrrProgram *p, uint32_t r, const uint32_t *step_end
     }
     if (n_ends != 1)
         return g_strdup_printf("role %u \"%s\": %" G_GUINT64_FORMAT
-                               " operations end its step, not 1", r, role->label, n_ends);
+                               " operations end its step, not 1",
+                               r, role->label, n_ends);
     return NULL;
 }
 
-char *orr_program_flaw(const OrrProgram *program)
-{
+char *orr_program_flaw(const OrrProgram *program) {
     g_autofree uint32_t *step_ends = g_new0(uint32_t, program->n_segments + 1);
     g_autofree bool *is_taken = g_new0(bool, program->n_roles + 1);
     char *flaw = segments_flaw(program, step_ends);

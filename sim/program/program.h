@@ -28,10 +28,10 @@ typedef struct {
     uint8_t is_causal; /* attention */
     uint32_t heads, kv_heads;
     int64_t m, n, k, k2, batch;
-    double flops;       /* executed (causal attention: counted half) */
+    double flops;                     /* executed (causal attention: counted half) */
     double bytes_read, bytes_written; /* HBM traffic with perfect reuse inside the kernel */
-    uint32_t launches;  /* device kernels that this stands for, at least 1 */
-    char label[28];     /* "qkv", "ffn1", ...: for traces and dumps */
+    uint32_t launches;                /* device kernels that this stands for, at least 1 */
+    char label[28];                   /* "qkv", "ffn1", ...: for traces and dumps */
 } OrrKernel;
 
 /* A collective over one group. bytes as nccl-tests counts `size`: all-reduce and broadcast the
@@ -124,16 +124,26 @@ typedef struct {
 } OrrRole;
 
 typedef struct {
-    OrrKernel *kernels;      uint32_t n_kernels;
-    OrrColl *colls;          uint32_t n_colls;
-    OrrP2p *p2ps;            uint32_t n_p2ps;
-    OrrP2pPart *parts;       uint32_t n_parts;
-    OrrOp *ops;              uint32_t n_ops;
-    OrrMem *mems;            uint32_t n_mems;
-    OrrSegment *segments;    uint32_t n_segments;
-    OrrCall *calls;          uint32_t n_calls;
-    OrrCallWait *call_waits; uint32_t n_call_waits;
-    OrrRole *roles;          uint32_t n_roles;
+    OrrKernel *kernels;
+    uint32_t n_kernels;
+    OrrColl *colls;
+    uint32_t n_colls;
+    OrrP2p *p2ps;
+    uint32_t n_p2ps;
+    OrrP2pPart *parts;
+    uint32_t n_parts;
+    OrrOp *ops;
+    uint32_t n_ops;
+    OrrMem *mems;
+    uint32_t n_mems;
+    OrrSegment *segments;
+    uint32_t n_segments;
+    OrrCall *calls;
+    uint32_t n_calls;
+    OrrCallWait *call_waits;
+    uint32_t n_call_waits;
+    OrrRole *roles;
+    uint32_t n_roles;
 } OrrProgram;
 
 void orr_program_free(OrrProgram *program);

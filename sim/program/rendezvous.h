@@ -16,8 +16,7 @@ typedef struct {
 
 typedef enum { ORR_MEET_WAIT, ORR_MEET_COMPLETE, ORR_MEET_MISMATCH } OrrMeet;
 
-static inline void orr_meeting_init(OrrMeeting *m, uint32_t n_expected)
-{
+static inline void orr_meeting_init(OrrMeeting *m, uint32_t n_expected) {
     m->n_expected = n_expected;
     m->n_arrived = 0;
     m->what = ORR_NONE;
@@ -25,8 +24,7 @@ static inline void orr_meeting_init(OrrMeeting *m, uint32_t n_expected)
 
 /* One member (or @count folded members) arrives with descriptor @what. On COMPLETE the meeting is
  * reset for the next call. */
-static inline OrrMeet orr_meeting_arrive(OrrMeeting *m, uint32_t what, uint32_t count)
-{
+static inline OrrMeet orr_meeting_arrive(OrrMeeting *m, uint32_t what, uint32_t count) {
     if (m->n_arrived == 0)
         m->what = what;
     else if (m->what != what)
@@ -43,8 +41,7 @@ typedef struct {
     int32_t n_sent, n_received; /* arrivals not yet matched; one of them is 0 */
 } OrrPair;
 
-static inline OrrMeet orr_pair_send(OrrPair *p)
-{
+static inline OrrMeet orr_pair_send(OrrPair *p) {
     if (p->n_received > 0) {
         p->n_received--;
         return ORR_MEET_COMPLETE;
@@ -53,8 +50,7 @@ static inline OrrMeet orr_pair_send(OrrPair *p)
     return ORR_MEET_WAIT;
 }
 
-static inline OrrMeet orr_pair_receive(OrrPair *p)
-{
+static inline OrrMeet orr_pair_receive(OrrPair *p) {
     if (p->n_sent > 0) {
         p->n_sent--;
         return ORR_MEET_COMPLETE;

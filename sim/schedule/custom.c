@@ -1,5 +1,5 @@
-/* An order of one's own: a row a rank, cells of virtual stage, pass and micro-batch ("2F0"). This is
- * the compute-only form that torch.distributed.pipelining reads and writes; its communication
+/* An order of one's own: a row a rank, cells of virtual stage, pass and micro-batch ("2F0"). This
+ * is the compute-only form that torch.distributed.pipelining reads and writes; its communication
  * actions (SEND_F, UNSHARD, ...) are refused, since who sends what follows from the order.
  * Untrusted input: nothing is sized by a number in a cell, only by the number of cells. */
 #include "sim/schedule/schedules.h"
@@ -15,8 +15,7 @@ typedef struct {
 } Cell;
 
 /* Digits at *@text, which moves behind them; at most nine, so that it fits. */
-static bool take_number(const char **text, uint32_t *value)
-{
+static bool take_number(const char **text, uint32_t *value) {
     uint32_t n = 0;
     *value = 0;
     for (; g_ascii_isdigit(**text) && n < 10; (*text)++, n++)
@@ -24,8 +23,7 @@ static bool take_number(const char **text, uint32_t *value)
     return n > 0 && n < 10;
 }
 
-static bool parse_cell(const char *text, Cell *cell)
-{
+static bool parse_cell(const char *text, Cell *cell) {
     if (!take_number(&text, &cell->virtual_stage))
         return false;
     int pass = 0;
@@ -39,8 +37,7 @@ static bool parse_cell(const char *text, Cell *cell)
 }
 
 static bool read_cells(const char *where, char ***rows, guint n_rows, GArray *cells,
-                       GError **error)
-{
+                       GError **error) {
     for (guint r = 0; r < n_rows; r++) {
         for (guint c = 0; rows[r][c] != NULL; c++) {
             g_autofree char *text = g_strstrip(g_strdup(rows[r][c]));
@@ -66,8 +63,7 @@ static bool read_cells(const char *where, char ***rows, guint n_rows, GArray *ce
 /* P is the number of rows; V and M follow from the largest numbers, which no more cells than there
  * are can justify. */
 static bool find_shape(const char *where, const GArray *cells, guint n_rows, OrrPipeShape *shape,
-                       GError **error)
-{
+                       GError **error) {
     uint32_t n_virtual = 0, n_micro_batches = 0;
     for (guint i = 0; i < cells->len; i++) {
         const Cell *cell = &g_array_index(cells, Cell, i);
@@ -75,10 +71,11 @@ static bool find_shape(const char *where, const GArray *cells, guint n_rows, Orr
         n_micro_batches = MAX(n_micro_batches, cell->micro_batch + 1);
     }
     if ((uint64_t)2 * n_virtual * n_micro_batches > cells->len)
-        return orr_fail_input(error,
-                              "%s: %u virtual stages and %u micro-batches need F and B of each, and "
-                              "there are %u cells",
-                              where, n_virtual, n_micro_batches, cells->len);
+        return orr_fail_input(
+            error,
+            "%s: %u virtual stages and %u micro-batches need F and B of each, and "
+            "there are %u cells",
+            where, n_virtual, n_micro_batches, cells->len);
     if (n_virtual % n_rows != 0 || n_virtual / n_rows > UINT16_MAX)
         return orr_fail_input(error,
                               "%s: %u virtual stages on %u ranks: every rank needs the same number",
@@ -89,8 +86,7 @@ static bool find_shape(const char *where, const GArray *cells, guint n_rows, Orr
 
 /* Chunk of each virtual stage on its rank, in ascending order. */
 static bool place_chunks(const char *where, const GArray *cells, OrrOrder *order, uint32_t *chunk,
-                         GError **error)
-{
+                         GError **error) {
     const OrrPipeShape *shape = &order->shape;
     uint32_t n_virtual = shape->n_stages * shape->n_chunks;
     g_autofree uint32_t *row_of = g_new(uint32_t, n_virtual);
@@ -109,18 +105,18 @@ static bool place_chunks(const char *where, const GArray *cells, OrrOrder *order
         if (row_of[v] == ORR_NONE)
             return orr_fail_input(error, "%s: virtual stage %u is on no row", where, v);
         if (n_placed[row_of[v]] == shape->n_chunks)
-            return orr_fail_input(error,
-                                  "%s: row %u has more than %u virtual stages: every rank needs the "
-                                  "same number",
-                                  where, row_of[v] + 1, shape->n_chunks);
+            return orr_fail_input(
+                error,
+                "%s: row %u has more than %u virtual stages: every rank needs the "
+                "same number",
+                where, row_of[v] + 1, shape->n_chunks);
         chunk[v] = n_placed[row_of[v]]++;
         order->virtual_stage[row_of[v] * shape->n_chunks + chunk[v]] = v;
     }
     return true;
 }
 
-OrrOrder *orr_schedule_custom(const char *where, char ***rows, guint n_rows, GError **error)
-{
+OrrOrder *orr_schedule_custom(const char *where, char ***rows, guint n_rows, GError **error) {
     g_autoptr(GArray) cells = g_array_new(FALSE, FALSE, sizeof(Cell));
     OrrPipeShape shape;
     if (!read_cells(where, rows, n_rows, cells, error) ||

@@ -14,26 +14,22 @@ typedef struct {
     uint32_t *next;     /* [stage]: first slot that is not done */
 } Run;
 
-static size_t at(const Run *r, OrrPass pass, uint32_t virtual_stage, uint32_t micro_batch)
-{
+static size_t at(const Run *r, OrrPass pass, uint32_t virtual_stage, uint32_t micro_batch) {
     return ((size_t)pass * r->n_virtual + virtual_stage) * r->order->shape.n_micro_batches +
            micro_batch;
 }
 
-static uint32_t virtual_of(const OrrOrder *order, uint32_t stage, const OrrSlot *slot)
-{
+static uint32_t virtual_of(const OrrOrder *order, uint32_t stage, const OrrSlot *slot) {
     return order->virtual_stage[stage * order->shape.n_chunks + slot->chunk];
 }
 
-static void run_clear(Run *r)
-{
+static void run_clear(Run *r) {
     g_free(r->is_done);
     g_free(r->owner);
     g_free(r->next);
 }
 
-static char *places_flaw(Run *r)
-{
+static char *places_flaw(Run *r) {
     const OrrPipeShape *shape = &r->order->shape;
     for (uint32_t v = 0; v < r->n_virtual; v++)
         r->owner[v] = ORR_NONE;
@@ -48,16 +44,16 @@ static char *places_flaw(Run *r)
     return NULL;
 }
 
-static char *twice_flaw(Run *r)
-{
+static char *twice_flaw(Run *r) {
     const OrrOrder *o = r->order;
     for (uint32_t s = 0; s < o->shape.n_stages; s++) {
         for (uint32_t i = o->first[s]; i < o->first[s + 1]; i++) {
             const OrrSlot *slot = &o->slots[i];
             if (slot->pass >= ORR_N_PASSES || slot->chunk >= o->shape.n_chunks ||
                 slot->micro_batch >= o->shape.n_micro_batches)
-                return g_strdup_printf("stage %u, entry %u: pass, chunk or micro-batch out of range",
-                                       s, i - o->first[s]);
+                return g_strdup_printf(
+                    "stage %u, entry %u: pass, chunk or micro-batch out of range", s,
+                    i - o->first[s]);
             uint32_t v = virtual_of(o, s, slot);
             uint8_t *seen = &r->is_done[at(r, slot->pass, v, slot->micro_batch)];
             if (*seen)
@@ -69,8 +65,7 @@ static char *twice_flaw(Run *r)
     return NULL;
 }
 
-static char *missing_flaw(const Run *r)
-{
+static char *missing_flaw(const Run *r) {
     for (uint32_t v = 0; v < r->n_virtual; v++) {
         for (uint32_t m = 0; m < r->order->shape.n_micro_batches; m++) {
             bool f = r->is_done[at(r, ORR_F, v, m)], b = r->is_done[at(r, ORR_B, v, m)];
@@ -81,8 +76,12 @@ static char *missing_flaw(const Run *r)
             if (!f || (!b && !(i && w)))
                 return g_strdup_printf("%u%s%u is missing: each of %u micro-batches needs F, and B "
                                        "or I with W, on each of %u virtual stages",
-                                       v, !f ? "F" : i ? "W" : w ? "I" : "B", m,
-                                       r->order->shape.n_micro_batches, r->n_virtual);
+                                       v,
+                                       !f  ? "F"
+                                       : i ? "W"
+                                       : w ? "I"
+                                           : "B",
+                                       m, r->order->shape.n_micro_batches, r->n_virtual);
         }
     }
     return NULL;
@@ -90,8 +89,7 @@ static char *missing_flaw(const Run *r)
 
 /* What @slot still waits for: true with *@pass and *@virtual_stage. */
 static bool waits_for(const Run *r, uint32_t stage, const OrrSlot *slot, OrrPass *pass,
-                      uint32_t *virtual_stage)
-{
+                      uint32_t *virtual_stage) {
     uint32_t v = virtual_of(r->order, stage, slot), m = slot->micro_batch;
     *virtual_stage = v;
     if (slot->pass == ORR_F) {
@@ -115,8 +113,7 @@ static bool waits_for(const Run *r, uint32_t stage, const OrrSlot *slot, OrrPass
 }
 
 /* Runs @stage as far as it goes; the stages of neighbouring chunks are put on @todo. */
-static void advance(Run *r, uint32_t stage, GArray *todo)
-{
+static void advance(Run *r, uint32_t stage, GArray *todo) {
     const OrrOrder *o = r->order;
     while (r->next[stage] < o->first[stage + 1]) {
         uint32_t first = r->next[stage], end = first + 1, v;
@@ -140,8 +137,7 @@ static void advance(Run *r, uint32_t stage, GArray *todo)
 }
 
 /* The slot of @stage's next group that waits, and for whom. */
-static const OrrSlot *blocked_slot(const Run *r, uint32_t stage, OrrPass *pass, uint32_t *v)
-{
+static const OrrSlot *blocked_slot(const Run *r, uint32_t stage, OrrPass *pass, uint32_t *v) {
     const OrrOrder *o = r->order;
     for (uint32_t i = r->next[stage]; i < o->first[stage + 1]; i++)
         if (waits_for(r, stage, &o->slots[i], pass, v))
@@ -149,8 +145,7 @@ static const OrrSlot *blocked_slot(const Run *r, uint32_t stage, OrrPass *pass, 
     return NULL;
 }
 
-static char *cycle_text(const Run *r, uint32_t stage)
-{
+static char *cycle_text(const Run *r, uint32_t stage) {
     g_autofree uint8_t *is_seen = g_new0(uint8_t, r->order->shape.n_stages);
     OrrPass pass;
     uint32_t v;
@@ -174,8 +169,7 @@ static char *cycle_text(const Run *r, uint32_t stage)
     return g_string_free(text, FALSE);
 }
 
-static char *hang_flaw(Run *r)
-{
+static char *hang_flaw(Run *r) {
     const OrrOrder *o = r->order;
     g_autoptr(GArray) todo = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     for (uint32_t s = 0; s < o->shape.n_stages; s++) {
@@ -193,8 +187,7 @@ static char *hang_flaw(Run *r)
     return NULL;
 }
 
-char *orr_order_flaw(const OrrOrder *order)
-{
+char *orr_order_flaw(const OrrOrder *order) {
     const OrrPipeShape *shape = &order->shape;
     Run r = {.order = order, .n_virtual = shape->n_stages * shape->n_chunks};
     size_t n_passes = (size_t)ORR_N_PASSES * r.n_virtual * shape->n_micro_batches;

@@ -3,8 +3,7 @@
  * Source: Huang et al. 2019, section 2.3; bubble: Narayanan et al. 2021, section 2.2.1. */
 #include "sim/schedule/schedule_priv.h"
 
-static OrrOrder *gpipe_order(const OrrPipeShape *shape, GError **error)
-{
+static OrrOrder *gpipe_order(const OrrPipeShape *shape, GError **error) {
     if (!orr_schedule__one_chunk("gpipe", shape, error))
         return NULL;
     OrrOrder *order = orr_schedule__order_new(shape, false);
@@ -17,13 +16,11 @@ static OrrOrder *gpipe_order(const OrrPipeShape *shape, GError **error)
     return order;
 }
 
-static double gpipe_bubble(const OrrPipeShape *shape)
-{
+static double gpipe_bubble(const OrrPipeShape *shape) {
     return (shape->n_stages - 1.0) / shape->n_micro_batches;
 }
 
-static uint32_t gpipe_in_flight(const OrrPipeShape *shape, uint32_t stage)
-{
+static uint32_t gpipe_in_flight(const OrrPipeShape *shape, uint32_t stage) {
     (void)stage;
     return shape->n_micro_batches;
 }

@@ -7,26 +7,24 @@
 #include <glib.h>
 #include <math.h>
 
-static OrrOrder *padded_order(const OrrPipeShape *shape, GError **error)
-{
+static OrrOrder *padded_order(const OrrPipeShape *shape, GError **error) {
     if (shape->n_chunks < 2 || shape->n_stages < 2) {
-        orr_fail_input(error, "schedule interleaved_padded needs pp and vpp of 2 or more, and they "
-                              "are %u and %u: take schedule 1f1b",
+        orr_fail_input(error,
+                       "schedule interleaved_padded needs pp and vpp of 2 or more, and they "
+                       "are %u and %u: take schedule 1f1b",
                        shape->n_stages, shape->n_chunks);
         return NULL;
     }
     return orr_schedule__interleave(shape);
 }
 
-static double padded_bubble(const OrrPipeShape *shape)
-{
+static double padded_bubble(const OrrPipeShape *shape) {
     if (shape->n_micro_batches % shape->n_stages != 0)
         return NAN;
     return (shape->n_stages - 1.0) / ((double)shape->n_chunks * shape->n_micro_batches);
 }
 
-static uint32_t padded_in_flight(const OrrPipeShape *shape, uint32_t stage)
-{
+static uint32_t padded_in_flight(const OrrPipeShape *shape, uint32_t stage) {
     if (shape->n_micro_batches % shape->n_stages != 0)
         return 0;
     uint64_t held = (uint64_t)orr_schedule__interleaved_warmup(shape, stage) + 1;

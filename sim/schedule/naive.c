@@ -3,8 +3,7 @@
  * parallelism strategy leads to severe under-utilization". */
 #include "sim/schedule/schedule_priv.h"
 
-static OrrOrder *naive_order(const OrrPipeShape *shape, GError **error)
-{
+static OrrOrder *naive_order(const OrrPipeShape *shape, GError **error) {
     if (!orr_schedule__one_chunk("naive", shape, error))
         return NULL;
     OrrOrder *order = orr_schedule__order_new(shape, false);
@@ -18,13 +17,11 @@ static OrrOrder *naive_order(const OrrPipeShape *shape, GError **error)
 }
 
 /* The step is M P (F + B), of which a stage works M (F + B). */
-static double naive_bubble(const OrrPipeShape *shape)
-{
+static double naive_bubble(const OrrPipeShape *shape) {
     return shape->n_stages - 1;
 }
 
-static uint32_t naive_in_flight(const OrrPipeShape *shape, uint32_t stage)
-{
+static uint32_t naive_in_flight(const OrrPipeShape *shape, uint32_t stage) {
     (void)shape, (void)stage;
     return 1;
 }

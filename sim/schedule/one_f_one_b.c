@@ -5,13 +5,11 @@
 
 #include <glib.h>
 
-static uint32_t warmup(const OrrPipeShape *shape, uint32_t stage)
-{
+static uint32_t warmup(const OrrPipeShape *shape, uint32_t stage) {
     return MIN(shape->n_stages - stage - 1, shape->n_micro_batches);
 }
 
-static OrrOrder *one_f_one_b_order(const OrrPipeShape *shape, GError **error)
-{
+static OrrOrder *one_f_one_b_order(const OrrPipeShape *shape, GError **error) {
     if (!orr_schedule__one_chunk("1f1b", shape, error))
         return NULL;
     OrrOrder *order = orr_schedule__order_new(shape, false);
@@ -28,13 +26,11 @@ static OrrOrder *one_f_one_b_order(const OrrPipeShape *shape, GError **error)
     return order;
 }
 
-static double one_f_one_b_bubble(const OrrPipeShape *shape)
-{
+static double one_f_one_b_bubble(const OrrPipeShape *shape) {
     return (shape->n_stages - 1.0) / shape->n_micro_batches;
 }
 
-static uint32_t one_f_one_b_in_flight(const OrrPipeShape *shape, uint32_t stage)
-{
+static uint32_t one_f_one_b_in_flight(const OrrPipeShape *shape, uint32_t stage) {
     return MIN(shape->n_stages - stage, shape->n_micro_batches);
 }
 

@@ -5,8 +5,7 @@
 
 #include <glib.h>
 
-void orr_order_free(OrrOrder *order)
-{
+void orr_order_free(OrrOrder *order) {
     if (order == NULL)
         return;
     g_free(order->slots);
@@ -15,8 +14,7 @@ void orr_order_free(OrrOrder *order)
     g_free(order);
 }
 
-OrrOrder *orr_schedule__order_new(const OrrPipeShape *shape, bool splits_backward)
-{
+OrrOrder *orr_schedule__order_new(const OrrPipeShape *shape, bool splits_backward) {
     OrrOrder *order = g_new0(OrrOrder, 1);
     size_t n_chunks = (size_t)shape->n_stages * shape->n_chunks;
     g_assert(n_chunks > 0 && shape->n_micro_batches > 0);
@@ -31,8 +29,7 @@ OrrOrder *orr_schedule__order_new(const OrrPipeShape *shape, bool splits_backwar
 }
 
 void orr_schedule__add(OrrOrder *order, uint32_t stage, OrrPass pass, uint32_t chunk,
-                       uint32_t micro_batch)
-{
+                       uint32_t micro_batch) {
     if (order->first[stage + 1] == 0)
         order->first[stage + 1] = order->first[stage];
     OrrSlot *slot = &order->slots[order->first[stage + 1]++];
@@ -41,12 +38,12 @@ void orr_schedule__add(OrrOrder *order, uint32_t stage, OrrPass pass, uint32_t c
     slot->micro_batch = micro_batch;
 }
 
-bool orr_schedule__one_chunk(const char *name, const OrrPipeShape *shape, GError **error)
-{
+bool orr_schedule__one_chunk(const char *name, const OrrPipeShape *shape, GError **error) {
     if (shape->n_chunks == 1)
         return true;
-    return orr_fail_input(error,
-                          "schedule %s runs one chunk a stage, and vpp is %u: set vpp to 1, or take "
-                          "schedule interleaved",
-                          name, shape->n_chunks);
+    return orr_fail_input(
+        error,
+        "schedule %s runs one chunk a stage, and vpp is %u: set vpp to 1, or take "
+        "schedule interleaved",
+        name, shape->n_chunks);
 }

@@ -12,12 +12,12 @@ typedef struct {
 } OrrPipeShape;
 
 typedef struct {
-    uint8_t pass;         /* OrrPass: F, B (whole backward), I (input half), W (weight half) */
+    uint8_t pass;          /* OrrPass: F, B (whole backward), I (input half), W (weight half) */
     uint8_t is_overlapped; /* runs together with the next entry as one (DualPipe pairs) */
-    uint8_t shares_batch; /* frameworks that batch messages send its output with that of the entry
-                           * before it, and receive its input with the other's */
-    uint16_t chunk;       /* chunk of this stage, 0..V-1 */
-    uint32_t micro_batch; /* 0..M-1 */
+    uint8_t shares_batch;  /* frameworks that batch messages send its output with that of the entry
+                            * before it, and receive its input with the other's */
+    uint16_t chunk;        /* chunk of this stage, 0..V-1 */
+    uint32_t micro_batch;  /* 0..M-1 */
 } OrrSlot;
 
 /* The order of one stage is slots[first[s] .. first[s+1]). virtual_stage[s * V + c] is the place

@@ -8,8 +8,7 @@
 #include <glib.h>
 #include <math.h>
 
-static OrrOrder *zb_h1_order(const OrrPipeShape *shape, GError **error)
-{
+static OrrOrder *zb_h1_order(const OrrPipeShape *shape, GError **error) {
     if (!orr_schedule__one_chunk("zb_h1", shape, error))
         return NULL;
     OrrOrder *order = orr_schedule__order_new(shape, true);
@@ -32,15 +31,13 @@ static OrrOrder *zb_h1_order(const OrrPipeShape *shape, GError **error)
 }
 
 /* With I = W = F: (P - 1) F of bubble over 3 M F of work. */
-static double zb_h1_bubble(const OrrPipeShape *shape)
-{
+static double zb_h1_bubble(const OrrPipeShape *shape) {
     if (shape->n_micro_batches < shape->n_stages)
         return NAN;
     return (shape->n_stages - 1.0) / (3.0 * shape->n_micro_batches);
 }
 
-static uint32_t zb_h1_in_flight(const OrrPipeShape *shape, uint32_t stage)
-{
+static uint32_t zb_h1_in_flight(const OrrPipeShape *shape, uint32_t stage) {
     (void)stage;
     return MIN(shape->n_stages, shape->n_micro_batches);
 }
