@@ -5,6 +5,7 @@
 #ifndef ORR_CALIBRATE_CASE_H
 #define ORR_CALIBRATE_CASE_H
 
+#include "calibrate/mem_kernels.h"
 #include "sim/base/error.h"
 #include "sim/terms/terms.h"
 
@@ -21,21 +22,6 @@ typedef enum {
     ORR_N_CASE_KINDS
 } OrrCaseKind;
 extern const char *const orr_case_kind_names[]; /* NULL-terminated */
-
-typedef enum {
-    ORR_MEM_LAYER_NORM,
-    ORR_MEM_RMS_NORM,
-    ORR_MEM_ROTARY,
-    ORR_MEM_SWIGLU,
-    ORR_MEM_GELU,
-    ORR_MEM_RESIDUAL_DROPOUT,
-    ORR_MEM_SOFTMAX,
-    ORR_MEM_CROSS_ENTROPY, /* loss and gradient in one pass over the logits */
-    ORR_MEM_ADAM,
-    ORR_MEM_CAST, /* FP32 to dtype */
-    ORR_MEM_PERMUTE,
-    ORR_N_MEM_KERNELS
-} OrrMemKernel;
 
 typedef enum { ORR_COPY_D2D, ORR_COPY_H2D, ORR_COPY_D2H, ORR_COPY_P2P, ORR_N_COPIES } OrrCopy;
 
