@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "sim/io/text.h"
+
 #define MAX_DEPTH 64         /* PCI trees nest about ten deep, hwloc's about twenty */
 #define MAX_ELEMENTS 1000000 /* ours: the largest samples have a thousand */
 
@@ -73,9 +75,14 @@ OrrXml *orr_xml_parse(const char *name, const char *text, gsize length, GError *
     Reader r = {.name = name};
     GError *why = NULL;
     int line;
+    /* GMarkup warns on standard error about bytes that are not UTF-8, so they never get there */
+    int skip = orr_text_check(name, text, length, error);
+    if (skip < 0)
+        return NULL;
     GMarkupParseContext *context = g_markup_parse_context_new(&parser, 0, &r, NULL);
-    bool is_read = g_markup_parse_context_parse(context, text, (gssize)length, &why) &&
-                   g_markup_parse_context_end_parse(context, &why);
+    bool is_read =
+        g_markup_parse_context_parse(context, text + skip, (gssize)length - skip, &why) &&
+        g_markup_parse_context_end_parse(context, &why);
     g_markup_parse_context_get_position(context, &line, NULL);
     g_markup_parse_context_free(context);
     if (is_read && r.root)
