@@ -12,6 +12,7 @@
 typedef struct {
     uint64_t seed;
     uint32_t drawn;
+    bool has_perturbs;
 } Draws;
 
 static uint32_t draw(Draws *d, uint32_t n) {
@@ -46,6 +47,40 @@ static char *draw_cluster(Draws *d, uint32_t n) {
         if (draw(d, 2))
             g_string_append_printf(s, " nics:1 nic:%s", draw(d, 2) ? "1G" : "25G");
     }
+    return g_string_free(g_steal_pointer(&s), FALSE);
+}
+
+/* Up to three things that are not as they should be. Not every draw is one that the job has: what
+ * names a link or a NIC that is not there is refused on both sides. */
+static char *draw_perturbs(Draws *d, uint32_t n_ranks) {
+    static const char *const factors[] = {"0.25", "0.5", "0.9", NULL};
+    g_autoptr(GString) s = g_string_new(NULL);
+    for (uint32_t i = 0, n = draw(d, 4); i < n; i++) {
+        uint32_t rank = draw(d, n_ranks), node = draw(d, 1 + n_ranks / 8);
+        g_string_append_printf(s, ";perturb.p%u=", i);
+        switch (draw(d, 6)) {
+        case 0:
+            g_string_append_printf(s, "gpu:%u:speed=%s", rank, pick(d, factors));
+            break;
+        case 1:
+            g_string_append_printf(s, "gpu:%u-%u:speed=1.05", rank, n_ranks - 1);
+            break;
+        case 2:
+            g_string_append(s, "gpu:*:speed~normal(1,0.02)");
+            break;
+        case 3:
+            g_string_append_printf(s, "nic:%u:0:bandwidth=%s", node, pick(d, factors));
+            break;
+        case 4:
+            g_string_append_printf(s, "nic:%u:0:bandwidth=0", node);
+            break;
+        case 5:
+            g_string_append_printf(s, "link:leaf0/%s:bandwidth=0.3", draw(d, 2) ? "up" : "down");
+            break;
+        }
+    }
+    if (draw(d, 3) == 0)
+        g_string_append_printf(s, ";network.placement=random;network.seed=%u", draw(d, 100));
     return g_string_free(g_steal_pointer(&s), FALSE);
 }
 
@@ -97,6 +132,10 @@ static char *draw_job(Draws *d) {
         static const char *const when[] = {"at_end", "each_micro_batch", "each_run", NULL};
         g_string_append_printf(s, ";framework.reduce_when=%s", pick(d, when));
     }
+    if (d->has_perturbs) {
+        g_autofree char *perturbs = draw_perturbs(d, tp * pp * dp);
+        g_string_append(s, perturbs);
+    }
     return g_string_free(g_steal_pointer(&s), FALSE);
 }
 
@@ -136,10 +175,10 @@ static bool compare(const char *sets, bool *has_run) {
     return is_same;
 }
 
-void fold_compare_random(uint64_t first, uint32_t n) {
+void fold_compare_random(uint64_t first, uint32_t n, bool has_perturbs) {
     uint32_t n_run = 0, n_different = 0;
     for (uint32_t i = 0; i < n; i++) {
-        Draws d = {first + i, 0};
+        Draws d = {first + i, 0, has_perturbs};
         g_autofree char *sets = draw_job(&d);
         bool has_run;
         n_different += !compare(sets, &has_run);
@@ -148,5 +187,5 @@ void fold_compare_random(uint64_t first, uint32_t n) {
     print_message("folded and unfolded: %u jobs compared, %u refused, %u differ\n", n_run,
                   n - n_run, n_different);
     assert_int_equal(n_different, 0);
-    assert_true(n_run >= n / 2);
+    assert_true(n_run >= n / 3);
 }

@@ -12,7 +12,7 @@
 
 static void test_fold_changes_nothing_but_what_is_executed(void **state) {
     (void)state;
-    fold_compare_random(1, 200);
+    fold_compare_random(1, 200, false);
 }
 
 static OrrExecResult *run(const OrrBound *b) {
@@ -116,12 +116,18 @@ static void test_folding_does_not_grow_with_data_parallelism(void **state) {
     assert_true(colors[1] <= 2 * 16);
 }
 
+static void test_fold_changes_nothing_where_machines_are_not_as_they_should_be(void **state) {
+    (void)state;
+    fold_compare_random(5001, 200, true);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fold_changes_nothing_but_what_is_executed),
         cmocka_unit_test(test_slow_gpus_split_colours_and_nothing_else),
         cmocka_unit_test(test_slow_links_split_colours_and_nothing_else),
         cmocka_unit_test(test_folding_does_not_grow_with_data_parallelism),
+        cmocka_unit_test(test_fold_changes_nothing_where_machines_are_not_as_they_should_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

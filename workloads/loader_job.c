@@ -8,11 +8,13 @@
 
 #include <string.h>
 
+#include "sim/cluster/perturb.h"
 #include "sim/schedule/schedules.h"
 
 static const char *const routing_names[] = {"spread", "ecmp-hash", NULL};
 static const char *const clock_names[] = {"sustained", "boost", NULL};
 static const char *const policy_names[] = {"none", "selective", "full", NULL};
+static const char *const placement_names[] = {"linear", "random", NULL};
 static const char *const method_names[] = {"uniform", "block", NULL};
 /* Groups of a job file that override keys of the files it names. */
 static const char *const set_groups[] = {"model", "framework", "cluster", "node", "gpu", NULL};
@@ -145,9 +147,28 @@ static void read_network(JobReader *r)
     int routing = orr_keys_enum(r->keys, "network", "routing", routing_names, 0, ORR_KEY_QUIET);
     bool has_routing = orr_keys_has(r->keys, "network", "routing");
     r->job->routing = g_strdup(has_routing ? routing_names[routing] : "");
+    r->job->is_random_placement =
+        orr_keys_enum(r->keys, "network", "placement", placement_names, 0, ORR_KEY_QUIET) == 1;
     r->job->has_seed = orr_keys_has(r->keys, "network", "seed");
     r->job->seed = (uint64_t)orr_keys_int(r->keys, "network", "seed", NULL, 0, INT64_C(1) << 53, 0,
                                           ORR_KEY_QUIET);
+}
+
+/* Every key of [perturb] is a label of one's own for a perturbation. */
+static void read_perturb(JobReader *r)
+{
+    g_auto(GStrv) names = orr_keys_list(r->keys, "perturb");
+    g_autoptr(OrrPerturbs) tried = orr_perturbs_new();
+    GPtrArray *texts = g_ptr_array_new();
+    for (guint i = 0; names != NULL && names[i] != NULL; i++) {
+        g_autoptr(GError) flaw = NULL;
+        const char *text = orr_keys_string(r->keys, "perturb", names[i], NULL, ORR_KEY_QUIET);
+        if (!orr_perturbs_add(tried, text, &flaw))
+            orr_keys_complain(r->keys, "perturb", names[i], "%s", flaw->message);
+        g_ptr_array_add(texts, g_strdup(text));
+    }
+    g_ptr_array_add(texts, NULL);
+    r->job->perturbs = (char **)g_ptr_array_free(texts, FALSE);
 }
 
 static void read_nccl(JobReader *r)
@@ -242,6 +263,7 @@ OrrJob *orr_workload_job(const char *ref, const OrrOverride *overrides, uint32_t
     orr_job__read_precision(&r);
     read_recompute(&r);
     read_network(&r);
+    read_perturb(&r);
     read_nccl(&r);
     if (!orr_keys_finish(keys, error))
         return NULL;

@@ -363,6 +363,7 @@ bool orr_step__fill(OrrStepRun *run, GError **error) {
         fill_group(run, r, groups[i]);
     fill_stages(run, r, parts);
     fill_memory(run, r);
+    orr_step__fill_perturbs(run, r);
     fill_warnings(run, r);
     OrrFindingContext context = {run->model, run->job, run->framework,
                                  orr_cluster_spec(run->cluster)};

@@ -149,23 +149,31 @@ static bool load_all(OrrStepRun *run, GError **error) {
     return orr_layout_check(run->model, &run->job->layout, &run->job->batch, run->framework, n_gpus,
                             error) &&
            load_cluster(run, overrides, n, error) && load_surfaces(run, error) &&
-           load_order(run, error);
+           load_order(run, error) && orr_step__load_perturbs(run, error);
+}
+
+OrrLowering orr_step__lowering(const OrrStepRun *run) {
+    return (OrrLowering){.model = run->model,
+                         .framework = run->framework,
+                         .job = run->job,
+                         .order = run->order,
+                         .is_custom_order = run->is_custom,
+                         .cluster = run->cluster,
+                         .placement = run->placement,
+                         .cost = run->cost,
+                         .force = &run->nccl.force,
+                         .perturbs = run->perturbs->n > 0 ? run->perturbs : NULL,
+                         .seed = run->job->seed};
 }
 
 static bool lower(OrrStepRun *run, GError **error) {
     uint32_t n = (uint32_t)orr_layout_world(&run->job->layout);
-    run->placement = orr_placement_linear(run->cluster, n, error);
-    if (!run->placement)
+    run->placement = run->job->is_random_placement
+                         ? orr_placement_random(run->cluster, n, run->job->seed, error)
+                         : orr_placement_linear(run->cluster, n, error);
+    if (!run->placement || !orr_perturbs_check(run->perturbs, run->cluster, n, error))
         return false;
-    OrrLowering in = {.model = run->model,
-                      .framework = run->framework,
-                      .job = run->job,
-                      .order = run->order,
-                      .is_custom_order = run->is_custom,
-                      .cluster = run->cluster,
-                      .placement = run->placement,
-                      .cost = run->cost,
-                      .force = &run->nccl.force};
+    OrrLowering in = orr_step__lowering(run);
     run->program = orr_lower_program(&in, error);
     if (!run->program)
         return false;
@@ -195,10 +203,13 @@ void orr_step_free(OrrStepRun *run) {
     if (!run)
         return;
     orr_exec_result_free(run->result);
+    orr_exec_result_free(run->sound);
+    g_free(run->sound_rep);
     orr_bound_free(run->folded);
     orr_bound_free(run->bound);
     orr_program_free(run->program);
     orr_placement_free(run->placement);
+    orr_perturbs_free(run->perturbs);
     orr_order_free(run->order);
     orr_cost_free(run->cost);
     orr_surface_set_free(run->surfaces);
@@ -276,6 +287,8 @@ bool orr_step_execute(OrrStepRun *run, const OrrProbe *probe, const uint32_t *ra
             return false;
         memcpy(run->result->path_ns, result->path_ns, sizeof result->path_ns);
     }
+    if (run->perturbs->n > 0 && !orr_step__run_sound(run, error))
+        return false;
     if (probe && n_ranks > 0 && !probe_run(run, bound, probe, ranks, n_ranks, error))
         return false;
     run->record = orr_record_new();

@@ -22,11 +22,23 @@ struct OrrStepRun {
     OrrOrder *order;
     bool is_custom;
     OrrPlacement *placement;
+    OrrPerturbs *perturbs; /* of the job and of the request */
     OrrProgram *program;
     OrrBound *bound, *folded; /* folded: NULL with --unfold */
     OrrExecResult *result;
+    OrrExecResult *sound; /* without the perturbations; NULL if there are none */
+    uint32_t *sound_rep;  /* [n_ranks] rank of it that stands for each */
     OrrRecord *record;
 };
+
+/* perturbs.c */
+/* Reads what the job says is not as it should be, and the tables that it names. */
+bool orr_step__load_perturbs(OrrStepRun *run, GError **error);
+/* Executes the same step with all as it should be, for the price. */
+bool orr_step__run_sound(OrrStepRun *run, GError **error);
+void orr_step__fill_perturbs(const OrrStepRun *run, OrrRecord *record);
+/* step.c: what lowering reads. */
+OrrLowering orr_step__lowering(const OrrStepRun *run);
 
 /* Fills run->record from everything else. */
 bool orr_step__fill(OrrStepRun *run, GError **error);

@@ -87,6 +87,13 @@ extern const OrrCommand *const orr_commands[];
         "set", 0, "GROUP.KEY=VALUE", true,                                                         \
             "override a key of the job or of a file it names; repeatable"                          \
     }
+#define ORR_OPTION_PERTURB                                                                         \
+    {                                                                                              \
+        "perturb", 0, "TARGET=VALUE", true,                                                        \
+            "what is not as it should be: gpu:17:speed=0.9, gpu:*:speed~normal(1,0.01), "          \
+            "gpu:*:speed=@FILE.csv, link:NAME:bandwidth=0.5, nic:NODE:INDEX:bandwidth=0; "         \
+            "repeatable"                                                                           \
+    }
 #define ORR_OPTION_SEED                                                                            \
     { "seed", 0, "N", false, "seed of all random draws; default: the job's" }
 #define ORR_OPTION_UNFOLD                                                                          \

@@ -37,6 +37,17 @@ static bool add_override(OrrCliRun *run, const char *text, GError **error)
     return true;
 }
 
+/* A perturbation is a key of [perturb] under a label of its own, so that a saved record brings it
+ * back with the other overrides. */
+static void add_perturb(OrrCliRun *run, const char *text) {
+    OrrOverride o = {
+        .group = "perturb",
+        .key = keep(run, g_strdup_printf("option%u", run->overrides->len + 1)),
+        .value = keep(run, g_strdup(text)),
+    };
+    g_array_append_val(run->overrides, o);
+}
+
 /* The text of an input as the record names it: a path, or relative to a folder of data files. */
 static char *read_input(const char *name, gsize *length) {
     char *text = orr_file_read(name, INPUT_LIMIT_BYTES, length, NULL);
@@ -111,6 +122,8 @@ static bool take_options(OrrCliRun *run, const OrrCli *cli, GError **error) {
     for (guint i = 0; i < orr_cli_n_values(cli, "set"); i++)
         if (!add_override(run, orr_cli_nth_value(cli, "set", i), error))
             return false;
+    for (guint i = 0; i < orr_cli_n_values(cli, "perturb"); i++)
+        add_perturb(run, orr_cli_nth_value(cli, "perturb", i));
     int64_t seed = -1;
     if (!orr_cli_int(cli, "seed", 0, INT64_MAX, &seed, error))
         return false;

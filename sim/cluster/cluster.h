@@ -85,6 +85,8 @@ double orr_cluster_link_bytes_per_s(const OrrCluster *c, uint32_t link);
  * "leaf5/up12", "pod0/down"; g_free. */
 char *orr_cluster_link_name(const OrrCluster *c, uint32_t link);
 bool orr_cluster_link_find(const OrrCluster *c, const char *name, uint32_t *link);
+/* Node, leaf or pod that a link belongs to, and which GPU, NIC or parallel link of it. */
+void orr_cluster_link_owner(const OrrCluster *c, uint32_t link, uint32_t *owner, uint32_t *index);
 
 static inline uint32_t orr_node_of_gpu(const OrrClusterSpec *s, uint32_t gpu)
 {

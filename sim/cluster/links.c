@@ -56,6 +56,12 @@ OrrLinkKind orr_cluster_link_kind(const OrrCluster *c, uint32_t link) {
     return place_of(c, link).kind;
 }
 
+void orr_cluster_link_owner(const OrrCluster *c, uint32_t link, uint32_t *owner, uint32_t *index) {
+    LinkPlace p = place_of(c, link);
+    *owner = p.owner;
+    *index = p.index;
+}
+
 static double mesh_bytes_per_s(const OrrCluster *c, uint32_t index) {
     const OrrNode *n = c->spec.node;
     return n->mesh_link_bytes_per_s * (n->mesh_links ? n->mesh_links[c->mesh_pair[index]] : 1);

@@ -289,6 +289,8 @@ OrrBound *orr_lower_bind(const OrrLowering *in, const OrrProgram *program, GErro
             orr_bound_free(k.bound);
             return NULL;
         }
+    if (in->perturbs)
+        orr_lower__perturb(in, k.bound);
     orr_lower__drop_unsaturable(k.bound);
     return k.bound;
 }

@@ -4,6 +4,7 @@
 #define ORR_LOWER_LOWER_H
 
 #include "sim/bound/bound.h"
+#include "sim/cluster/perturb.h"
 #include "sim/cluster/placement.h"
 #include "sim/collective/collective.h"
 #include "sim/cost/cost.h"
@@ -21,6 +22,8 @@ typedef struct {
     const OrrPlacement *placement; /* NULL: rank r on GPU r */
     const OrrCost *cost;
     const OrrNcclForce *force; /* NULL: nothing forced */
+    const OrrPerturbs *perturbs; /* NULL: all is as it should be */
+    uint64_t seed;               /* of what they draw */
 } OrrLowering;
 
 /* The program of one step. Errors (ORR_ERROR_INPUT): a split or a combination that cannot be run.

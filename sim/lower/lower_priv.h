@@ -83,6 +83,8 @@ void orr_lower__group_uses(const OrrLowering *in, const uint32_t *gpus, uint32_t
 void orr_lower__pair_uses(const OrrLowering *in, uint32_t src_gpu, uint32_t dst_gpu, uint64_t flow,
                           GArray *uses);
 void orr_lower__drop_unsaturable(OrrBound *bound);
+/* perturb.c: speeds of ranks, capacities of links, detours around missing NICs. */
+void orr_lower__perturb(const OrrLowering *in, OrrBound *bound);
 
 /* attention_rate.c: speed of @library's fused attention over the kernels that sim/cost times. */
 double orr_lower__attention_rate(OrrAttentionLibrary library, OrrArch arch, OrrKernelPass pass);

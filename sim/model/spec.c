@@ -43,6 +43,7 @@ void orr_job_free(OrrJob *job)
     g_strfreev(job->nccl_names);
     g_strfreev(job->nccl_values);
     g_free(job->routing);
+    g_strfreev(job->perturbs);
     g_free(job->flops_formula);
     g_free(job);
 }

@@ -185,6 +185,8 @@ typedef struct {
     char **nccl_names, **nccl_values; /* NULL-terminated, same length */
     char *routing;           /* spread | ecmp-hash; "": as the cluster has it */
     uint64_t seed;
+    bool is_random_placement; /* nodes in random order; else rank r on GPU r */
+    char **perturbs;         /* [perturb]: texts as of --perturb, NULL-terminated */
     bool has_seed;           /* said so: then also the seed of ecmp-hash */
     char *flops_formula;     /* "" = the framework's */
     bool is_boost;           /* short run: boost clocks instead of sustained ones */

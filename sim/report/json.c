@@ -208,6 +208,35 @@ static void put_stages(const OrrRecord *r, OrrJsonWriter *w) {
     orr_json_end_array(w);
 }
 
+static void put_perturbations(const OrrRecord *r, OrrJsonWriter *w) {
+    orr_json_begin_array(w, "perturbations");
+    for (uint32_t i = 0; i < r->n_perturbs; i++) {
+        orr_json_begin_object_inline(w, NULL);
+        orr_json_put_string(w, "what", r->perturbs[i].what);
+        orr_json_put_string(w, "value", r->perturbs[i].value);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+    if (r->n_perturbs > 0)
+        orr_json_put_int(w, "unperturbed_step_time_ns", r->sound_step_time_ns);
+    orr_json_begin_array(w, "stragglers");
+    for (uint32_t i = 0; i < r->n_stragglers; i++) {
+        orr_json_begin_object_inline(w, NULL);
+        orr_json_put_int(w, "rank", r->stragglers[i].rank);
+        orr_json_put_int(w, "waited_for_ns", r->stragglers[i].waited_for_ns);
+        orr_json_put_int(w, "cost_ns", r->stragglers[i].cost_ns);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+    orr_json_begin_object_inline(w, "rank_waits");
+    orr_json_put_int(w, "least_ns", r->waits.least_ns);
+    orr_json_put_int(w, "least_rank", r->waits.least_rank);
+    orr_json_put_int(w, "median_ns", r->waits.median_ns);
+    orr_json_put_int(w, "most_ns", r->waits.most_ns);
+    orr_json_put_int(w, "most_rank", r->waits.most_rank);
+    orr_json_end_object(w);
+}
+
 static void put_simulation(const OrrRecord *r, OrrJsonWriter *w) {
     orr_json_begin_object(w, "simulation");
     orr_json_put_int(w, "ranks", (int64_t)r->simulation.ranks);
@@ -233,6 +262,7 @@ static void write_json(const OrrRecord *r, OrrOut *out) {
     for (uint32_t o = 0; o < ORR_N_PATH_OWNERS; o++)
         put_owned(&w, orr_path_owner_name(o), r->critical_path_ns[o]);
     orr_json_end_array(&w);
+    put_perturbations(r, &w);
     put_simulation(r, &w);
     orr_json_end_object(&w);
     orr_out_puts(out, "\n");

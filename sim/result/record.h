@@ -79,6 +79,25 @@ typedef struct {
 } OrrRecordGroup;
 
 typedef struct {
+    char *what, *value; /* "gpu:17:speed", "0.9" */
+} OrrRecordPerturb;
+
+/* Time of the compute stream spent waiting for later peers, over all ranks: the least comes of who
+ * keeps others waiting. */
+typedef struct {
+    int64_t least_ns, median_ns, most_ns;
+    uint32_t least_rank, most_rank;
+} OrrRecordWaits;
+
+/* A rank that others waited for. */
+typedef struct {
+    uint32_t rank;
+    int64_t waited_for_ns; /* how much longer than without the perturbations the others waited for
+                              later peers, in the mean, over what it did itself */
+    int64_t cost_ns;       /* step time over that without the perturbations */
+} OrrRecordStraggler;
+
+typedef struct {
     uint32_t tp, pp, vpp, cp, dp, ep, zero_stage;
     bool sequence_parallel;
     uint32_t micro_batch, global_batch; /* sequences: MBS, GBS */
@@ -101,6 +120,12 @@ typedef struct OrrRecord {
     uint32_t n_findings;
     char **overrides;
     uint32_t n_overrides; /* "group.key=value" of --set */
+    OrrRecordPerturb *perturbs;
+    uint32_t n_perturbs;
+    OrrRecordStraggler *stragglers; /* most waited for first */
+    uint32_t n_stragglers;
+    int64_t sound_step_time_ns;      /* without the perturbations; 0 if there are none */
+    OrrRecordWaits waits;            /* for later peers, of ranks in a step */
 
     uint32_t world_size;
     OrrRecordLayout layout;
@@ -151,6 +176,8 @@ void orr_record_add_warning(OrrRecord *record, const char *code, const char *for
 void orr_record_add_finding(OrrRecord *record, const char *code, const char *evidence,
                             const char *advice);
 void orr_record_add_override(OrrRecord *record, const char *text);
+void orr_record_add_perturb(OrrRecord *record, const char *what, const char *value);
+void orr_record_add_straggler(OrrRecord *record, const OrrRecordStraggler *straggler);
 void orr_record_add_mfu(OrrRecord *record, const char *formula, double peak_flops_per_s,
                         double tflops_per_gpu, double mfu_frac, double hfu_frac);
 /* Each returns a zeroed new element to fill (strings ""), valid until the next one is added. */

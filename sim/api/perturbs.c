@@ -1,0 +1,137 @@
+/* Perturbations of a step: read with the job, priced against the same step without them, and who
+ * kept others waiting.
+ *
+ * The straggler is the rank that waits least itself while the others wait for it. Waits that the
+ * schedule makes anyway (bubbles) are there without the perturbations too, so each rank's wait
+ * counts over what it is in the sound step. */
+#include "sim/api/step_priv.h"
+
+#include "sim/io/csv.h"
+#include "sim/io/file.h"
+
+#include <stdlib.h>
+
+#define MAX_TABLE_BYTES (64u << 20) /* ours: a row a GPU of a million is 20 MB */
+
+static bool read_table(OrrStepRun *run, OrrPerturb *item, GError **error) {
+    gsize length;
+    g_autofree char *text = orr_file_read(item->file, MAX_TABLE_BYTES, &length, error);
+    if (!text)
+        return false;
+    orr_sources_add_input(run->sources, item->file, text, length);
+    g_autoptr(OrrCsv) csv = orr_csv_parse(item->file, text, length, ORR_CSV_PLAIN, error);
+    static const char *const columns[] = {"rank", "speed", NULL};
+    int index[2];
+    if (!csv || !orr_csv_need(csv, columns, index, error))
+        return false;
+    guint n = orr_csv_n_rows(csv);
+    g_autofree uint32_t *ranks = g_new(uint32_t, n + 1);
+    g_autofree double *speeds = g_new(double, n + 1);
+    for (guint i = 0; i < n; i++) {
+        int64_t rank;
+        if (!orr_csv_int(csv, i, index[0], 0, (int64_t)orr_layout_world(&run->job->layout) - 1,
+                         &rank, error) ||
+            !orr_csv_number(csv, i, index[1], ORR_PERTURB_MIN_SPEED, ORR_PERTURB_MAX_SPEED,
+                            &speeds[i], error))
+            return false;
+        ranks[i] = (uint32_t)rank;
+    }
+    return orr_perturb_set_table(item, ranks, speeds, n, error);
+}
+
+bool orr_step__load_perturbs(OrrStepRun *run, GError **error) {
+    run->perturbs = orr_perturbs_new();
+    for (char **text = run->job->perturbs; *text; text++)
+        if (!orr_perturbs_add(run->perturbs, *text, error))
+            return false;
+    for (uint32_t i = 0; i < run->perturbs->n; i++)
+        if (run->perturbs->items[i].file && !read_table(run, &run->perturbs->items[i], error))
+            return false;
+    return true;
+}
+
+bool orr_step__run_sound(OrrStepRun *run, GError **error) {
+    OrrLowering in = orr_step__lowering(run);
+    in.perturbs = NULL;
+    g_autoptr(OrrBound) bound = orr_lower_bind(&in, run->program, error);
+    if (!bound)
+        return false;
+    g_autoptr(OrrBound) folded = orr_fold(bound);
+    OrrExecOptions options = {.self_check = run->request->self_check};
+    run->sound = orr_exec_run(folded, &options, error);
+    run->sound_rep = g_steal_pointer(&folded->rep_of);
+    return run->sound != NULL;
+}
+
+/* Waits of a rank for later peers, as its compute stream felt them. */
+static int64_t wait_ns(const OrrExecResult *x, uint32_t rank) {
+    const int64_t *account = x->rank_account_ns + (gsize)rank * ORR_N_OWNERS;
+    return account[ORR_OWN_BUBBLE] + account[ORR_OWN_STRAGGLER];
+}
+
+static uint32_t rep_of(const OrrStepRun *run, uint32_t rank) {
+    return run->folded ? run->folded->rep_of[rank] : rank;
+}
+
+static int by_wait(const void *a, const void *b) {
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static void fill_waits(const OrrStepRun *run, OrrRecordWaits *w) {
+    uint32_t n = run->bound->n_real_ranks;
+    g_autofree int64_t *waits = g_new(int64_t, n);
+    *w = (OrrRecordWaits){.least_ns = INT64_MAX, .most_ns = -1};
+    for (uint32_t r = 0; r < n; r++) {
+        waits[r] = wait_ns(run->result, rep_of(run, r));
+        if (waits[r] < w->least_ns)
+            w->least_ns = waits[r], w->least_rank = r;
+        if (waits[r] > w->most_ns)
+            w->most_ns = waits[r], w->most_rank = r;
+    }
+    qsort(waits, n, sizeof *waits, by_wait);
+    w->median_ns = waits[(n - 1) / 2];
+}
+
+#define MAX_STRAGGLERS 8 /* ours: as many as one looks at */
+
+/* Keeps @list sorted, most waited for first, equals by rank. */
+static void insert(OrrRecordStraggler *list, uint32_t *n, OrrRecordStraggler s) {
+    uint32_t at = *n < MAX_STRAGGLERS ? (*n)++ : MAX_STRAGGLERS;
+    for (; at > 0 && list[at - 1].waited_for_ns < s.waited_for_ns; at--)
+        if (at < MAX_STRAGGLERS)
+            list[at] = list[at - 1];
+    if (at < MAX_STRAGGLERS)
+        list[at] = s;
+}
+
+/* Those that others waited for at least half as long as for the first of them. */
+static void fill_stragglers(const OrrStepRun *run, OrrRecord *record) {
+    uint32_t n = run->bound->n_real_ranks, n_found = 0;
+    int64_t cost = run->result->step_time_ns - run->sound->step_time_ns, sum = 0;
+    OrrRecordStraggler found[MAX_STRAGGLERS];
+    if (n < 2 || cost <= 0)
+        return;
+    g_autofree int64_t *more = g_new(int64_t, n);
+    for (uint32_t r = 0; r < n; r++) {
+        more[r] = wait_ns(run->result, rep_of(run, r)) - wait_ns(run->sound, run->sound_rep[r]);
+        sum += more[r];
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        int64_t waited_for = (sum - more[r]) / (n - 1) - more[r];
+        if (waited_for > 0)
+            insert(found, &n_found, (OrrRecordStraggler){r, waited_for, cost});
+    }
+    for (uint32_t i = 0; i < n_found && 2 * found[i].waited_for_ns >= found[0].waited_for_ns; i++)
+        orr_record_add_straggler(record, &found[i]);
+}
+
+void orr_step__fill_perturbs(const OrrStepRun *run, OrrRecord *record) {
+    for (uint32_t i = 0; i < run->perturbs->n; i++)
+        orr_record_add_perturb(record, run->perturbs->items[i].what, run->perturbs->items[i].value);
+    fill_waits(run, &record->waits);
+    if (!run->sound)
+        return;
+    record->sound_step_time_ns = run->sound->step_time_ns;
+    fill_stragglers(run, record);
+}

@@ -1,0 +1,359 @@
+/* See perturb.h. Draws are counter-based: the speed of a rank depends on the seed and its number,
+ * not on how many ranks there are. A detour keeps to the node's own links: which leaf the
+ * neighbour's NIC hangs on is left out. */
+#include "sim/cluster/perturb.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "sim/base/random.h"
+#include "sim/base/words.h"
+
+static const struct {
+    const char *name;
+    OrrPerturbDraw draw;
+} draws[] = {
+    {"normal", ORR_DRAW_NORMAL}, {"uniform", ORR_DRAW_UNIFORM}, {"lognormal", ORR_DRAW_LOGNORMAL}};
+
+OrrPerturbs *orr_perturbs_new(void) {
+    return g_new0(OrrPerturbs, 1);
+}
+
+static void item_clear(OrrPerturb *item) {
+    g_free(item->what);
+    g_free(item->value);
+    g_free(item->link);
+    g_free(item->file);
+    g_free(item->table);
+}
+
+void orr_perturbs_free(OrrPerturbs *p) {
+    if (!p)
+        return;
+    for (uint32_t i = 0; i < p->n; i++)
+        item_clear(&p->items[i]);
+    g_free(p->items);
+    g_free(p);
+}
+
+/* "17", "0-7" (where @may_run) or "*". */
+static bool parse_run(const char *text, bool may_run, OrrPerturb *item) {
+    if (strcmp(text, "*") == 0) {
+        item->last = ORR_NONE;
+        return true;
+    }
+    const char *dash = may_run ? strchr(text, '-') : NULL;
+    g_autofree char *head = dash ? g_strndup(text, (gsize)(dash - text)) : g_strdup(text);
+    guint64 first, last;
+    if (!g_ascii_string_to_unsigned(head, 10, 0, ORR_NONE - 1, &first, NULL))
+        return false;
+    last = first;
+    if (dash && !g_ascii_string_to_unsigned(dash + 1, 10, first, ORR_NONE - 1, &last, NULL))
+        return false;
+    item->first = (uint32_t)first;
+    item->last = (uint32_t)last;
+    return true;
+}
+
+static bool parse_target(const char *text, OrrPerturb *item, GError **error) {
+    g_auto(GStrv) words = g_strsplit(text, ":", -1);
+    guint n = g_strv_length(words);
+    if (n == 3 && strcmp(words[0], "gpu") == 0) {
+        item->target = ORR_PERTURB_GPU;
+        if (!parse_run(words[1], true, item))
+            return orr_fail_input(error, "perturbation %s: '%s' is no rank; 17, 0-7 or * would do",
+                                  text, words[1]);
+        if (strcmp(words[2], "speed") == 0)
+            return true;
+        return orr_fail_input(error, "perturbation %s: '%s': of a GPU, speed would do", text,
+                              words[2]);
+    }
+    if (n == 3 && strcmp(words[0], "link") == 0) {
+        item->target = ORR_PERTURB_LINK;
+        item->link = g_strdup(words[1]);
+    } else if (n == 4 && strcmp(words[0], "nic") == 0) {
+        item->target = ORR_PERTURB_NIC;
+        guint64 index;
+        if (!parse_run(words[1], true, item))
+            return orr_fail_input(error, "perturbation %s: '%s' is no node; 3, 0-7 or * would do",
+                                  text, words[1]);
+        if (!g_ascii_string_to_unsigned(words[2], 10, 0, 255, &index, NULL))
+            return orr_fail_input(error,
+                                  "perturbation %s: '%s' is no NIC; its number in the node would "
+                                  "do",
+                                  text, words[2]);
+        item->index = (uint32_t)index;
+    } else {
+        return orr_fail_input(error,
+                              "perturbation %s: gpu:RANK:speed, link:NAME:bandwidth or "
+                              "nic:NODE:INDEX:bandwidth would do",
+                              text);
+    }
+    if (strcmp(words[n - 1], "bandwidth") != 0)
+        return orr_fail_input(error, "perturbation %s: '%s': of a link, bandwidth would do", text,
+                              words[n - 1]);
+    return true;
+}
+
+static bool number(const char *text, double *out) {
+    char *end;
+    *out = g_ascii_strtod(text, &end);
+    return end != text && *end == '\0' && isfinite(*out) && !g_ascii_isspace(text[0]);
+}
+
+/* Nine deviations of a normal draw: no draw of 53 bits lies further out (Box and Muller 1958). */
+#define FAR 9.0
+
+/* The range that the draws of @item can take. */
+static void extent(const OrrPerturb *item, double *low, double *high) {
+    *low = item->a, *high = item->a;
+    if (item->draw == ORR_DRAW_NORMAL)
+        *low = item->a - FAR * item->b, *high = item->a + FAR * item->b;
+    if (item->draw == ORR_DRAW_UNIFORM)
+        *high = item->b;
+    if (item->draw == ORR_DRAW_LOGNORMAL)
+        *low = item->a * exp(-FAR * item->b), *high = item->a * exp(FAR * item->b);
+}
+
+static bool speed_range(const OrrPerturb *item, GError **error) {
+    double low, high;
+    extent(item, &low, &high);
+    if (low >= ORR_PERTURB_MIN_SPEED && high <= ORR_PERTURB_MAX_SPEED && low <= high)
+        return true;
+    return orr_fail_input(
+        error, "perturbation %s=%s: speeds from %g to %g; within %g to %g would do", item->what,
+        item->value, low, high, ORR_PERTURB_MIN_SPEED, ORR_PERTURB_MAX_SPEED);
+}
+
+/* "normal(1,0.01)" */
+static bool parse_draw(const char *text, OrrPerturb *item, GError **error) {
+    const char *open = strchr(text, '(');
+    gsize length = strlen(text);
+    for (guint i = 0; open && i < G_N_ELEMENTS(draws); i++) {
+        if (strlen(draws[i].name) != (gsize)(open - text) ||
+            strncmp(text, draws[i].name, (gsize)(open - text)) != 0 || text[length - 1] != ')')
+            continue;
+        g_autofree char *inside = g_strndup(open + 1, length - (gsize)(open - text) - 2);
+        g_auto(GStrv) parts = g_strsplit(inside, ",", -1);
+        item->draw = draws[i].draw;
+        if (g_strv_length(parts) == 2 && number(g_strstrip(parts[0]), &item->a) &&
+            number(g_strstrip(parts[1]), &item->b) && item->b >= 0)
+            return speed_range(item, error);
+        break;
+    }
+    return orr_fail_input(error,
+                          "perturbation %s%s: normal(1,0.01), uniform(0.9,1) or "
+                          "lognormal(1,0.01) would do",
+                          item->what, item->value);
+}
+
+static bool parse_value(const char *text, OrrPerturb *item, GError **error) {
+    bool is_gpu = item->target == ORR_PERTURB_GPU;
+    if (is_gpu && text[0] == '@' && text[1]) {
+        item->draw = ORR_DRAW_TABLE;
+        item->file = g_strdup(text + 1);
+        return true;
+    }
+    if (!number(text, &item->a))
+        return orr_fail_input(error, "perturbation %s=%s: '%s' is no number; 0.9%s would do",
+                              item->what, item->value, text,
+                              is_gpu ? ", @FILE.csv or ~normal(1,0.01)" : "");
+    if (is_gpu)
+        return speed_range(item, error);
+    double least = item->target == ORR_PERTURB_NIC ? 0 : 0.001; /* as ORR_PERTURB_MIN_SPEED */
+    if (item->a == 0 || (item->a >= 0.001 && item->a <= 1))
+        if (item->a >= least)
+            return true;
+    return orr_fail_input(
+        error, "perturbation %s=%s: a factor from 0.001 to 1 would do%s", item->what, item->value,
+        item->target == ORR_PERTURB_NIC ? ", or 0 for a NIC that is missing" : "");
+}
+
+static bool parse(const char *text, OrrPerturb *item, GError **error) {
+    const char *sign = strpbrk(text, "=~");
+    if (!sign)
+        return orr_fail_input(
+            error, "perturbation %s: TARGET=VALUE would do, such as gpu:17:speed=0.9", text);
+    item->what = g_strndup(text, (gsize)(sign - text));
+    item->value = g_strdup(*sign == '~' ? sign : sign + 1);
+    if (!parse_target(item->what, item, error))
+        return false;
+    if (*sign == '=')
+        return parse_value(sign + 1, item, error);
+    if (item->target != ORR_PERTURB_GPU)
+        return orr_fail_input(
+            error, "perturbation %s: only speeds of GPUs are drawn; =0.5 would do", text);
+    return parse_draw(sign + 1, item, error);
+}
+
+bool orr_perturbs_add(OrrPerturbs *p, const char *text, GError **error) {
+    OrrPerturb item = {0};
+    if (!parse(text, &item, error)) {
+        item_clear(&item);
+        return false;
+    }
+    p->items = g_renew(OrrPerturb, p->items, p->n + 1);
+    p->items[p->n++] = item;
+    return true;
+}
+
+bool orr_perturb_set_table(OrrPerturb *item, const uint32_t *ranks, const double *speeds,
+                           uint32_t n, GError **error) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (!(speeds[i] >= ORR_PERTURB_MIN_SPEED && speeds[i] <= ORR_PERTURB_MAX_SPEED))
+            return orr_fail_input(error, "%s: speed %g of rank %u: %g to %g would do", item->file,
+                                  speeds[i], ranks[i], ORR_PERTURB_MIN_SPEED,
+                                  ORR_PERTURB_MAX_SPEED);
+        item->n_table = MAX(item->n_table, ranks[i] + 1);
+    }
+    item->table = g_new0(double, item->n_table + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        if (item->table[ranks[i]] > 0)
+            return orr_fail_input(error, "%s: rank %u comes twice; once would do", item->file,
+                                  ranks[i]);
+        item->table[ranks[i]] = speeds[i];
+    }
+    return true;
+}
+
+static bool check_ranks(const OrrPerturb *item, uint32_t n_ranks, GError **error) {
+    uint32_t worst = item->last == ORR_NONE ? 0 : item->last;
+    if (item->n_table > 0)
+        worst = MAX(worst, item->n_table - 1);
+    if (worst < n_ranks)
+        return true;
+    return orr_fail_input(error, "perturbation %s=%s: there is no rank %u; 0 to %u would do",
+                          item->what, item->value, worst, n_ranks - 1);
+}
+
+static bool check_nics(const OrrPerturb *item, const OrrCluster *c, GError **error) {
+    uint32_t n_nodes = orr_cluster_n_nodes(c), nics = orr_cluster_spec(c)->node->nics;
+    if (item->last != ORR_NONE && item->last >= n_nodes)
+        return orr_fail_input(error, "perturbation %s: there is no node %u; 0 to %u would do",
+                              item->what, item->last, n_nodes - 1);
+    if (item->index >= nics)
+        return orr_fail_input(error, "perturbation %s: a node has %u NICs; 0 to %d would do",
+                              item->what, nics, (int)nics - 1);
+    return true;
+}
+
+static uint32_t nic_link(const OrrCluster *c, uint32_t node, uint32_t index, const char *way) {
+    g_autofree char *name = g_strdup_printf("node%u/nic%u/%s", node, index, way);
+    uint32_t link;
+    bool is_there = orr_cluster_link_find(c, name, &link);
+    g_assert(is_there);
+    return link;
+}
+
+/* A node that has lost all its NICs has no way out. */
+static bool check_ways_out(const OrrPerturbs *p, const OrrCluster *c, GError **error) {
+    g_autofree double *factor = g_new(double, orr_cluster_n_links(c) + 1);
+    for (uint32_t l = 0; l < orr_cluster_n_links(c); l++)
+        factor[l] = 1;
+    orr_perturbs_links(p, c, factor);
+    for (uint32_t l = 0; l < orr_cluster_n_links(c); l++) {
+        if (factor[l] > 0 || orr_perturbs_detour(c, factor, l) != ORR_NONE)
+            continue;
+        g_autofree char *name = orr_cluster_link_name(c, l);
+        return orr_fail_input(error,
+                              "perturbation: all NICs of the node of %s are missing; leave "
+                              "one of them",
+                              name);
+    }
+    return true;
+}
+
+bool orr_perturbs_check(const OrrPerturbs *p, const OrrCluster *c, uint32_t n_ranks,
+                        GError **error) {
+    bool is_missing = false;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const OrrPerturb *item = &p->items[i];
+        uint32_t link;
+        if (item->target == ORR_PERTURB_GPU && !check_ranks(item, n_ranks, error))
+            return false;
+        if (item->target == ORR_PERTURB_NIC && !check_nics(item, c, error))
+            return false;
+        if (item->target == ORR_PERTURB_LINK && !orr_cluster_link_find(c, item->link, &link)) {
+            g_autofree char *example = orr_cluster_link_name(c, 0);
+            return orr_fail_input(error,
+                                  "perturbation %s: there is no link %s; names such as %s, "
+                                  "node0/nic0/out or leaf0/up would do, as far as the cluster has "
+                                  "them",
+                                  item->what, item->link, example);
+        }
+        is_missing |= item->target == ORR_PERTURB_NIC && item->a == 0;
+    }
+    return !is_missing || check_ways_out(p, c, error);
+}
+
+bool orr_perturbs_are_drawn(const OrrPerturbs *p) {
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->items[i].draw != ORR_DRAW_FIXED && p->items[i].draw != ORR_DRAW_TABLE)
+            return true;
+    return false;
+}
+
+bool orr_perturbs_have_speeds(const OrrPerturbs *p) {
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->items[i].target == ORR_PERTURB_GPU)
+            return true;
+    return false;
+}
+
+double orr_perturbs_speed(const OrrPerturbs *p, uint32_t rank, uint64_t seed) {
+    OrrRandom random = orr_random(seed, "gpu speed");
+    double speed = 1;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const OrrPerturb *item = &p->items[i];
+        if (item->target != ORR_PERTURB_GPU || rank < item->first || rank > item->last)
+            continue;
+        switch (item->draw) {
+        case ORR_DRAW_FIXED:
+            speed *= item->a;
+            break;
+        case ORR_DRAW_NORMAL:
+            speed *= item->a + item->b * orr_random_normal(random, rank, i);
+            break;
+        case ORR_DRAW_UNIFORM:
+            speed *= item->a + (item->b - item->a) * orr_random_uniform(random, rank, i);
+            break;
+        case ORR_DRAW_LOGNORMAL:
+            speed *= item->a * orr_random_lognormal(random, rank, i, item->b);
+            break;
+        case ORR_DRAW_TABLE:
+            speed *= rank < item->n_table && item->table[rank] > 0 ? item->table[rank] : 1;
+            break;
+        }
+    }
+    return speed;
+}
+
+void orr_perturbs_links(const OrrPerturbs *p, const OrrCluster *c, double *factor) {
+    for (uint32_t i = 0; i < p->n; i++) {
+        const OrrPerturb *item = &p->items[i];
+        uint32_t link;
+        if (item->target == ORR_PERTURB_LINK && orr_cluster_link_find(c, item->link, &link))
+            factor[link] *= item->a;
+        if (item->target != ORR_PERTURB_NIC)
+            continue;
+        uint32_t last = MIN(item->last, orr_cluster_n_nodes(c) - 1);
+        for (uint32_t node = item->first; node <= last; node++) {
+            factor[nic_link(c, node, item->index, "out")] *= item->a;
+            factor[nic_link(c, node, item->index, "in")] *= item->a;
+        }
+    }
+}
+
+uint32_t orr_perturbs_detour(const OrrCluster *c, const double *factor, uint32_t link) {
+    if (factor[link] > 0)
+        return link;
+    uint32_t nics = orr_cluster_spec(c)->node->nics, node, index;
+    bool is_out = orr_cluster_link_kind(c, link) == ORR_LINK_NIC_OUT;
+    orr_cluster_link_owner(c, link, &node, &index);
+    for (uint32_t k = 1; k < nics; k++) {
+        uint32_t next = nic_link(c, node, (index + k) % nics, is_out ? "out" : "in");
+        if (factor[next] > 0)
+            return next;
+    }
+    return ORR_NONE;
+}
