@@ -128,7 +128,7 @@ OrrBound *exec_bound(const OrrProgram *p, const ExecTimes *times) {
     b->n_hw = 1;
     b->weight = g_new(uint32_t, n);
     b->role = g_new(uint16_t, n);
-    b->hw = g_new0(uint8_t, n);
+    b->hw = g_new0(uint32_t, n);
     for (uint32_t r = 0; r < n; r++) {
         b->weight[r] = 1;
         b->role[r] = r;

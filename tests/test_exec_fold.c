@@ -54,12 +54,14 @@ static void compare(const OrrBound *b, uint32_t *n_colors) {
 /* @slow ranks at a random speed, @bad links at a random part of their capacity. */
 static void perturb(OrrBound *b, uint64_t seed, uint32_t slow, uint32_t bad) {
     OrrRandom draws = orr_random(seed, "perturb");
-    b->speed = g_new(uint32_t, b->n_ranks);
+    g_autofree uint32_t *speed = g_new(uint32_t, b->n_ranks);
     for (uint32_t r = 0; r < b->n_ranks; r++)
-        b->speed[r] = ORR_RATE_ONE;
+        speed[r] = ORR_RATE_ONE;
     for (uint32_t i = 0; i < slow; i++)
-        b->speed[orr_random_below(draws, 0, i, b->n_ranks)] =
+        speed[orr_random_below(draws, 0, i, b->n_ranks)] =
             ORR_RATE_ONE / 2 + (uint32_t)orr_random_below(draws, 1, i, ORR_RATE_ONE / 2);
+    if (slow > 0)
+        orr_bound_set_speeds(b, speed);
     for (uint32_t i = 0; i < bad && b->n_links > 0; i++)
         b->capacity[orr_random_below(draws, 2, i, b->n_links)] /=
             2 + orr_random_below(draws, 3, i, 4);

@@ -29,10 +29,34 @@ void orr_bound_free(OrrBound *bound) {
     g_free(bound->rep_of);
     g_free(bound->role);
     g_free(bound->hw);
-    g_free(bound->speed);
     g_free(bound->kernel_ns);
     g_free(bound->capacity);
     g_free(bound);
+}
+
+void orr_bound_set_speeds(OrrBound *b, const uint32_t *speed) {
+    g_autoptr(GHashTable) kinds = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    uint32_t n = b->program->n_kernels;
+    GArray *times = g_array_new(FALSE, FALSE, sizeof(int64_t));
+    b->n_hw = 0;
+    for (uint32_t r = 0; r < b->n_ranks; r++) {
+        gint64 key = (gint64)((uint64_t)b->hw[r] << 32 | speed[r]);
+        gpointer found;
+        if (!g_hash_table_lookup_extended(kinds, &key, NULL, &found)) {
+            for (uint32_t k = 0; k < n; k++) {
+                uint64_t work = (uint64_t)b->kernel_ns[(gsize)b->hw[r] * n + k] * ORR_RATE_ONE;
+                int64_t ns = (int64_t)((work + speed[r] - 1) / speed[r]);
+                g_array_append_val(times, ns);
+            }
+            found = GUINT_TO_POINTER(b->n_hw++);
+            g_hash_table_insert(kinds, g_memdup2(&key, sizeof key), found);
+        }
+        b->hw[r] = GPOINTER_TO_UINT(found);
+    }
+    int64_t none = 0;
+    g_array_append_val(times, none); /* a program without kernels has no row */
+    g_free(b->kernel_ns);
+    b->kernel_ns = (int64_t *)g_array_free(times, FALSE);
 }
 
 static char *loads_flaw(const OrrBound *b, const OrrLoads *l, uint32_t n_places, const char *kind) {

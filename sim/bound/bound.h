@@ -61,8 +61,7 @@ typedef struct {
     uint32_t *weight;      /* [n_ranks] real ranks that a rank stands for */
     uint32_t *rep_of;      /* [n_real_ranks] rank here that stands for a real one; NULL: itself */
     uint16_t *role;        /* [n_ranks] */
-    uint8_t *hw;           /* [n_ranks] hardware kind: row of kernel_ns */
-    uint32_t *speed;       /* [n_ranks] rate of all kernels in 1/ORR_RATE_ONE; NULL: all 1 */
+    uint32_t *hw;          /* [n_ranks] hardware kind: row of kernel_ns */
     uint32_t n_hw;
     int64_t *kernel_ns;      /* [n_hw * n_kernels of the program], at least 1 */
     uint32_t host_launch_ns; /* host time to issue one device kernel */
@@ -78,6 +77,9 @@ typedef struct {
 
 void orr_bound_free(OrrBound *bound);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrBound, orr_bound_free)
+/* Ranks whose kernels take 1 / @speed [n_ranks] of their time, in 1/ORR_RATE_ONE and above 0: each
+ * speed of each hardware kind becomes a kind of its own, in the order of ranks. Times round up. */
+void orr_bound_set_speeds(OrrBound *bound, const uint32_t *speed);
 /* NULL if sound (indices, sizes, plans), else what is wrong; g_free. */
 char *orr_bound_flaw(const OrrBound *bound);
 

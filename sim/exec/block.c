@@ -3,10 +3,6 @@
  * use the same integers and give the same nanoseconds. */
 #include "sim/exec/exec_priv.h"
 
-static uint32_t speed_of(const OrrExec *x, uint32_t r) {
-    return x->bound->speed ? x->bound->speed[r] : ORR_RATE_ONE;
-}
-
 static const int64_t *kernel_ns(const OrrExec *x, uint32_t r) {
     return x->bound->kernel_ns + (gsize)x->bound->hw[r] * x->bound->program->n_kernels;
 }
@@ -128,8 +124,6 @@ void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t purpose, int change) {
         for (int c = 0; c < 2; c++)
             if (rank->resident[k] > 0 && x->bound->rate[c][k] < rate[c])
                 rate[c] = x->bound->rate[c][k];
-    for (int c = 0; c < 2; c++)
-        rate[c] = MAX((uint32_t)(((uint64_t)rate[c] * speed_of(x, r)) >> 16), 1u);
     if (rate[0] == rank->rate[0] && rate[1] == rank->rate[1])
         return;
     OrrLane *l = &rank->lane[ORR_STREAM_COMPUTE];

@@ -74,8 +74,7 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     for (uint32_t k = 0; k < x->max_steps; k++)
         x->to_end[k] = bound->n_ranks;
     for (uint32_t r = 0; r < bound->n_ranks; r++) {
-        uint32_t speed = bound->speed ? bound->speed[r] : ORR_RATE_ONE;
-        x->ranks[r].rate[0] = x->ranks[r].rate[1] = speed;
+        x->ranks[r].rate[0] = x->ranks[r].rate[1] = ORR_RATE_ONE;
         x->ranks[r].sync_index = ORR_NONE;
         x->ranks[r].is_probed = options->probe && options->is_probed && options->is_probed[r];
     }

@@ -1,6 +1,6 @@
 /* Partition refinement over one graph of ranks, group instances, directed pairs and links.
  *
- * Nodes start with a colour (role, hardware kind, speed; kind and class; capacity) and are split
+ * Nodes start with a colour (role, hardware kind; kind and class; capacity) and are split
  * until equal colours see equally coloured neighbourhoods: a rank its groups, a group the set of
  * colours of its members and the multiset of its links, a pair its two ends and its links, a link
  * the multiset of places that load it. Colours of a round are hashes of the colours of the round
@@ -56,7 +56,7 @@ static void first_colors(Fold *f) {
     const OrrBound *b = f->b;
     for (uint32_t r = 0; r < b->n_ranks; r++)
         f->color[f->ranks.first + r] =
-            join(join(1, (uint64_t)b->role[r] << 8 | b->hw[r]), b->speed ? b->speed[r] : 0);
+            join(1, (uint64_t)b->role[r] << 32 | b->hw[r]);
     for (uint32_t l = 0; l < b->n_links; l++)
         f->color[f->links.first + l] = join(2, b->capacity[l]);
     for (int k = 0; k < ORR_N_GROUPS; k++) {
@@ -263,16 +263,13 @@ static void fold_ranks(const OrrBound *b, const Classes *ranks, OrrBound *out) {
     out->n_real_ranks = b->n_real_ranks;
     out->weight = g_new0(uint32_t, ranks->n + 1);
     out->role = g_new(uint16_t, ranks->n + 1);
-    out->hw = g_new(uint8_t, ranks->n + 1);
-    out->speed = b->speed ? g_new(uint32_t, ranks->n + 1) : NULL;
+    out->hw = g_new(uint32_t, ranks->n + 1);
     out->rep_of = g_memdup2(ranks->index, b->n_ranks * sizeof(uint32_t));
     for (uint32_t r = 0; r < b->n_ranks; r++)
         out->weight[ranks->index[r]] += b->weight[r];
     for (uint32_t c = 0; c < ranks->n; c++) {
         out->role[c] = b->role[ranks->rep[c]];
         out->hw[c] = b->hw[ranks->rep[c]];
-        if (b->speed)
-            out->speed[c] = b->speed[ranks->rep[c]];
     }
 }
 

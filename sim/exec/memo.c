@@ -1,5 +1,5 @@
 /* Passes remembered: what an island does from the begin of a call to its end, when nothing external
- * reaches into it, depends only on the segment, the speeds of its ranks and when each of them could
+ * reaches into it, depends only on the segment, the hardware of its ranks and when each of them could
  * begin, relative to the first. The first time it is executed event by event and its outcome is
  * recorded; later times the outcome is applied: the same nanoseconds for a hundredth of the work.
  *
@@ -40,7 +40,7 @@ struct Pass {
     Pass *next;
     uint64_t hash;
     uint32_t segment, n_ranks;
-    int64_t *key; /* begin of each lane of each rank, speed of each rank */
+    int64_t *key; /* begin of each lane of each rank, hardware kind of each rank */
     RankExit *exits;
     GArray *marks; /* Mark */
     GArray *sums;  /* SumPart */
@@ -248,8 +248,7 @@ static bool is_closed(const OrrExec *x, uint32_t r, uint32_t n, const uint32_t *
         return false;
     for (uint32_t m = 0; m < n; m++) {
         uint32_t q = list ? list[m] : r;
-        uint32_t speed = x->bound->speed ? x->bound->speed[q] : ORR_RATE_ONE;
-        if (x->ranks[q].rate[0] != speed || x->ranks[q].rate[1] != speed ||
+        if (x->ranks[q].rate[0] != ORR_RATE_ONE || x->ranks[q].rate[1] != ORR_RATE_ONE ||
             orr_exec__host_at(x, q, ORR_STREAM_COMPUTE) + cs->host_ns > first_ns)
             return false;
     }
@@ -365,7 +364,7 @@ void orr_exec__pass(OrrExec *x, uint32_t r) {
         uint32_t q = list ? list[m] : r;
         key[3 * m] = x->ranks[q].begin_ns[0] - first;
         key[3 * m + 1] = has_tp ? x->ranks[q].begin_ns[1] - first : 0;
-        key[3 * m + 2] = x->bound->speed ? x->bound->speed[q] : ORR_RATE_ONE;
+        key[3 * m + 2] = x->bound->hw[q];
     }
     if (!is_closed(x, r, n, list, cs, first)) {
         release(x, r, n, list, cs, NULL, first);

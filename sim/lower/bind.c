@@ -28,7 +28,7 @@ static void bind_ranks(Binder *k) {
     b->n_ranks = b->n_real_ranks = (uint32_t)orr_layout_world(layout);
     b->weight = g_new(uint32_t, b->n_ranks);
     b->role = g_new(uint16_t, b->n_ranks);
-    b->hw = g_new0(uint8_t, b->n_ranks);
+    b->hw = g_new0(uint32_t, b->n_ranks);
     for (uint32_t r = 0; r < b->n_ranks; r++) {
         b->weight[r] = 1;
         b->role[r] = orr_layout_coords(layout, r).pp;

@@ -9,10 +9,10 @@
 static void set_speeds(const OrrLowering *in, OrrBound *b) {
     if (!orr_perturbs_have_speeds(in->perturbs))
         return;
-    b->speed = g_new(uint32_t, b->n_ranks);
+    g_autofree uint32_t *speed = g_new(uint32_t, b->n_ranks);
     for (uint32_t r = 0; r < b->n_ranks; r++)
-        b->speed[r] =
-            (uint32_t)llround(orr_perturbs_speed(in->perturbs, r, in->seed) * ORR_RATE_ONE);
+        speed[r] = (uint32_t)llround(orr_perturbs_speed(in->perturbs, r, in->seed) * ORR_RATE_ONE);
+    orr_bound_set_speeds(b, speed);
 }
 
 static int by_link(const void *a, const void *b) {
