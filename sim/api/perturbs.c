@@ -63,10 +63,14 @@ bool orr_step__run_sound(OrrStepRun *run, GError **error) {
     return run->sound != NULL;
 }
 
-/* Waits of a rank for later peers, as its compute stream felt them. */
+/* What the compute stream of a rank idled for others: a late peer delays the transfers queued behind
+ * its own as well, so transfers count too. */
 static int64_t wait_ns(const OrrExecResult *x, uint32_t rank) {
     const int64_t *account = x->rank_account_ns + (gsize)rank * ORR_N_OWNERS;
-    return account[ORR_OWN_BUBBLE] + account[ORR_OWN_STRAGGLER];
+    int64_t sum = account[ORR_OWN_BUBBLE] + account[ORR_OWN_STRAGGLER];
+    for (int o = ORR_OWN_EXPOSED_FIRST; o <= (int)ORR_OWN_EXPOSED_LAST; o++)
+        sum += account[o];
+    return sum;
 }
 
 static uint32_t rep_of(const OrrStepRun *run, uint32_t rank) {

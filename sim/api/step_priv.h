@@ -26,6 +26,7 @@ struct OrrStepRun {
     OrrProgram *program;
     OrrBound *bound, *folded; /* folded: NULL with --unfold */
     OrrExecResult *result;
+    bool has_path;
     OrrExecResult *sound; /* without the perturbations; NULL if there are none */
     uint32_t *sound_rep;  /* [n_ranks] rank of it that stands for each */
     OrrRecord *record;

@@ -40,8 +40,8 @@ typedef struct {
     uint32_t *first_member; /* [n_groups + 1] */
     uint32_t *members;      /* ranks, ascending */
     uint32_t *class_of;     /* [n_groups]: groups of a class cost the same */
-    uint32_t n_classes;        /* 0: only pairs */
-    OrrPlan *plans; /* [n_classes * n_colls of the program] */
+    uint32_t n_classes;     /* 0: only pairs */
+    OrrPlan *plans;         /* [n_classes * n_colls of the program] */
     OrrLoads loads;
     /* Directed pairs of positions that send (pipelines). */
     uint32_t n_pairs;

@@ -42,9 +42,11 @@ static bool add_override(OrrCliRun *run, const char *text, GError **error)
 static void add_perturb(OrrCliRun *run, const char *text) {
     OrrOverride o = {
         .group = "perturb",
-        .key = keep(run, g_strdup_printf("option%u", run->overrides->len + 1)),
-        .value = keep(run, g_strdup(text)),
+        .key = g_strdup_printf("option%u", run->overrides->len + 1),
+        .value = g_strdup(text),
     };
+    g_ptr_array_add(run->texts, (gpointer)o.key);
+    g_ptr_array_add(run->texts, (gpointer)o.value);
     g_array_append_val(run->overrides, o);
 }
 

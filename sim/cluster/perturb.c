@@ -115,14 +115,18 @@ static void extent(const OrrPerturb *item, double *low, double *high) {
         *low = item->a * exp(-FAR * item->b), *high = item->a * exp(FAR * item->b);
 }
 
+#define SPEEDS "0.001 to 4" /* ORR_PERTURB_MIN_SPEED to MAX_SPEED in words */
+
 static bool speed_range(const OrrPerturb *item, GError **error) {
     double low, high;
     extent(item, &low, &high);
     if (low >= ORR_PERTURB_MIN_SPEED && high <= ORR_PERTURB_MAX_SPEED && low <= high)
         return true;
-    return orr_fail_input(
-        error, "perturbation %s=%s: speeds from %g to %g; within %g to %g would do", item->what,
-        item->value, low, high, ORR_PERTURB_MIN_SPEED, ORR_PERTURB_MAX_SPEED);
+    char a[G_ASCII_DTOSTR_BUF_SIZE], b[G_ASCII_DTOSTR_BUF_SIZE];
+    return orr_fail_input(error,
+                          "perturbation %s=%s: speeds from %s to %s; within " SPEEDS " would do",
+                          item->what, item->value, g_ascii_formatd(a, sizeof a, "%.6g", low),
+                          g_ascii_formatd(b, sizeof b, "%.6g", high));
 }
 
 /* "normal(1,0.01)" */
@@ -201,9 +205,8 @@ bool orr_perturb_set_table(OrrPerturb *item, const uint32_t *ranks, const double
                            uint32_t n, GError **error) {
     for (uint32_t i = 0; i < n; i++) {
         if (!(speeds[i] >= ORR_PERTURB_MIN_SPEED && speeds[i] <= ORR_PERTURB_MAX_SPEED))
-            return orr_fail_input(error, "%s: speed %g of rank %u: %g to %g would do", item->file,
-                                  speeds[i], ranks[i], ORR_PERTURB_MIN_SPEED,
-                                  ORR_PERTURB_MAX_SPEED);
+            return orr_fail_input(error, "%s: speed of rank %u: " SPEEDS " would do", item->file,
+                                  ranks[i]);
         item->n_table = MAX(item->n_table, ranks[i] + 1);
     }
     item->table = g_new0(double, item->n_table + 1);

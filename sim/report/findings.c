@@ -7,6 +7,7 @@ static const OrrRule *const tables[] = {
     orr_findings__memory,
     orr_findings__time,
     orr_findings__work,
+    orr_findings__perturbs,
 };
 
 const OrrFindingKind *orr_finding_kind(uint32_t i) {

@@ -20,6 +20,7 @@ typedef struct {
 extern const OrrRule orr_findings__memory[];
 extern const OrrRule orr_findings__time[];
 extern const OrrRule orr_findings__work[];
+extern const OrrRule orr_findings__perturbs[];
 
 /* Share of the step that an owner has in the time account. */
 static inline double orr_findings__share(const OrrRecord *r, uint32_t owner) {

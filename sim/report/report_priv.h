@@ -38,5 +38,6 @@ void orr_report__time_account(const OrrRecord *r, OrrOut *out);
 void orr_report__critical_path(const OrrRecord *r, OrrOut *out);
 void orr_report__communication(const OrrRecord *r, OrrOut *out);
 void orr_report__groups(const OrrRecord *r, OrrOut *out);
+void orr_report__perturbs(const OrrRecord *r, OrrOut *out);
 
 #endif

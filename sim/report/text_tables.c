@@ -91,6 +91,8 @@ void orr_report__time_account(const OrrRecord *r, OrrOut *out) {
 void orr_report__critical_path(const OrrRecord *r, OrrOut *out) {
     uint32_t ids[ORR_N_PATH_OWNERS];
     uint32_t n = by_size(r->critical_path_ns, ORR_N_PATH_OWNERS, ids);
+    if (n == 0)
+        return;
     orr_out_puts(out, "\nCritical path: what the end of the step hung on\n");
     for (uint32_t i = 0; i < n; i++) {
         OrrFixed words = orr_report__path_words(ids[i]);

@@ -277,7 +277,10 @@ char *orr_record_flaw(const OrrRecord *r) {
     if (!flaw)
         flaw = account_flaw("time_account", r->time_account_ns, ORR_N_OWNERS, r->step_time_ns,
                             owner_name);
-    if (!flaw)
+    bool has_path = false;
+    for (uint32_t o = 0; o < ORR_N_PATH_OWNERS; o++)
+        has_path |= r->critical_path_ns[o] != 0;
+    if (!flaw && has_path)
         flaw = account_flaw("critical_path", r->critical_path_ns, ORR_N_PATH_OWNERS,
                             r->step_time_ns, orr_path_owner_name);
     OrrVerdict worst = ORR_FITS;

@@ -82,8 +82,8 @@ typedef struct {
     char *what, *value; /* "gpu:17:speed", "0.9" */
 } OrrRecordPerturb;
 
-/* Time of the compute stream spent waiting for later peers, over all ranks: the least comes of who
- * keeps others waiting. */
+/* Time of the compute stream idle for communication and for later peers, over all ranks: the least
+ * comes of who keeps others waiting. */
 typedef struct {
     int64_t least_ns, median_ns, most_ns;
     uint32_t least_rank, most_rank;
@@ -92,8 +92,8 @@ typedef struct {
 /* A rank that others waited for. */
 typedef struct {
     uint32_t rank;
-    int64_t waited_for_ns; /* how much longer than without the perturbations the others waited for
-                              later peers, in the mean, over what it did itself */
+    int64_t waited_for_ns; /* how much longer than without the perturbations the others idled for
+                              communication and peers, in the mean, over what it did itself */
     int64_t cost_ns;       /* step time over that without the perturbations */
 } OrrRecordStraggler;
 
@@ -125,7 +125,7 @@ typedef struct OrrRecord {
     OrrRecordStraggler *stragglers; /* most waited for first */
     uint32_t n_stragglers;
     int64_t sound_step_time_ns;      /* without the perturbations; 0 if there are none */
-    OrrRecordWaits waits;            /* for later peers, of ranks in a step */
+    OrrRecordWaits waits;            /* of ranks in a step */
 
     uint32_t world_size;
     OrrRecordLayout layout;
@@ -153,7 +153,7 @@ typedef struct OrrRecord {
     int64_t capacity_bytes;
     OrrVerdict verdict;                          /* the worst stage's */
     int64_t time_account_ns[ORR_N_OWNERS];       /* adds up to step_time_ns */
-    int64_t critical_path_ns[ORR_N_PATH_OWNERS]; /* adds up to step_time_ns */
+    int64_t critical_path_ns[ORR_N_PATH_OWNERS]; /* adds up to step_time_ns; all 0: not taken */
 
     struct {
         uint64_t ranks, representatives, operations, blocks, events;

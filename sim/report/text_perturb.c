@@ -1,0 +1,32 @@
+/* What is not as it should be, in the text report: what was said, what it costs, who is waited for.
+ */
+#include "sim/report/report_priv.h"
+
+void orr_report__perturbs(const OrrRecord *r, OrrOut *out) {
+    if (r->n_perturbs == 0)
+        return;
+    orr_out_puts(out, "\nNot as it should be\n");
+    for (uint32_t i = 0; i < r->n_perturbs; i++)
+        orr_out_printf(out, "  %s %s\n", r->perturbs[i].what, r->perturbs[i].value);
+    double cost = (double)(r->step_time_ns - r->sound_step_time_ns);
+    OrrFixed sound = orr_report__time((double)r->sound_step_time_ns);
+    OrrFixed more = orr_report__time(cost < 0 ? -cost : cost);
+    OrrFixed percent = orr_report__percent(cost / (double)r->sound_step_time_ns);
+    orr_out_printf(out, "  without it a step takes %s; it costs %s%s (%s)\n", sound.text,
+                   cost < 0 ? "-" : "", more.text, percent.text);
+    OrrFixed least = orr_report__time((double)r->waits.least_ns);
+    OrrFixed median = orr_report__time((double)r->waits.median_ns);
+    OrrFixed most = orr_report__time((double)r->waits.most_ns);
+    orr_out_printf(
+        out,
+        "  ranks idle for communication and peers from %s (rank %u) to %s (rank %u), half of "
+        "them at most %s\n",
+        least.text, r->waits.least_rank, most.text, r->waits.most_rank, median.text);
+    if (r->n_stragglers == 0)
+        return;
+    orr_out_printf(out, "  %8s %16s\n", "rank", "waited for, ms");
+    for (uint32_t i = 0; i < r->n_stragglers; i++) {
+        OrrFixed ms = orr_report__fixed((double)r->stragglers[i].waited_for_ns * 1e-6, 3);
+        orr_out_printf(out, "  %8u %16s\n", r->stragglers[i].rank, ms.text);
+    }
+}

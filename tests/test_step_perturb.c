@@ -1,0 +1,182 @@
+/* Perturbations: what they parse to, what they do to a step, who is named, what they cost. */
+#include "tests/near.h"
+
+#include "sim/api/step_priv.h"
+#include "sim/base/random.h"
+#include "tests/step_helpers.h"
+
+#include <glib.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void refused(const char *text, const char *says) {
+    g_autoptr(OrrPerturbs) p = orr_perturbs_new();
+    g_autoptr(GError) error = NULL;
+    if (orr_perturbs_add(p, text, &error))
+        fail_msg("%s was taken", text);
+    assert_int_equal(error->code, ORR_ERROR_INPUT);
+    if (!strstr(error->message, says))
+        fail_msg("%s: \"%s\" does not say \"%s\"", text, error->message, says);
+    assert_int_equal(p->n, 0);
+}
+
+static void test_texts_that_make_no_sense_are_refused_by_the_word(void **state) {
+    (void)state;
+    refused("gpu:17", "TARGET=VALUE");
+    refused("cpu:17:speed=0.9", "gpu:RANK:speed");
+    refused("gpu:x:speed=0.9", "'x' is no rank");
+    refused("gpu:9-3:speed=0.9", "'9-3' is no rank");
+    refused("gpu:1:clock=0.9", "'clock'");
+    refused("gpu:1:speed=fast", "'fast' is no number");
+    refused("gpu:1:speed=0", "0.001 to 4");
+    refused("gpu:1:speed=nan", "'nan' is no number");
+    refused("gpu:*:speed~normal(1,0.5)", "speeds from -3.5");
+    refused("gpu:*:speed~normal(1)", "normal(1,0.01)");
+    refused("gpu:*:speed~poisson(1,2)", "normal(1,0.01)");
+    refused("gpu:*:speed~uniform(1,0.9)", "speeds from 1 to 0.9");
+    refused("link:leaf0/up:bandwidth=2", "0.001 to 1");
+    refused("link:leaf0/up:bandwidth=0", "0.001 to 1");
+    refused("link:leaf0/up:speed=0.5", "bandwidth would do");
+    refused("link:leaf0/up:bandwidth~normal(1,0.01)", "only speeds of GPUs are drawn");
+    refused("nic:0:x:bandwidth=0.5", "'x' is no NIC");
+    refused("nic:0:0:bandwidth=-1", "NIC that is missing");
+}
+
+#define SMALL                                                                                      \
+    "job.cluster=clos:32 node:8 gpu:h100 leaf:16;layout.tp=2;layout.pp=2;layout.vpp=1;"            \
+    "layout.dp=8;schedule.name=1f1b;batch.global=32 sequences;batch.micro=1 sequence;"             \
+    "model.hidden=8192;model.ffn=32768;model.head_dim=128;"
+
+static void test_what_is_not_there_is_refused(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"gpu:32:speed=0.9", "there is no rank 32"},
+        {"gpu:30-99:speed=0.9", "there is no rank 99"},
+        {"nic:4:0:bandwidth=0.5", "there is no node 4"},
+        {"nic:0:8:bandwidth=0.5", "a node has 8 NICs"},
+        {"link:leaf9/up:bandwidth=0.5", "there is no link leaf9/up"},
+        {"gpu:*:speed=@no-such-file.csv", "no-such-file.csv"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *sets = g_strconcat(SMALL "perturb.a=", rows[i][0], NULL);
+        assert_null(step_try("tiny-pipeline", sets, 0, &error));
+        if (!strstr(error->message, rows[i][1]))
+            fail_msg("%s: \"%s\"", rows[i][0], error->message);
+    }
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GString) all = g_string_new(SMALL);
+    for (int i = 0; i < 8; i++)
+        g_string_append_printf(all, "perturb.n%d=nic:1:%d:bandwidth=0;", i, i);
+    assert_null(step_try("tiny-pipeline", all->str, 0, &error));
+    assert_non_null(strstr(error->message, "all NICs of the node of node1/nic"));
+}
+
+static void test_one_slow_gpu_is_named_and_priced(void **state) {
+    (void)state;
+    for (uint32_t rank = 0; rank < 32; rank += 9) {
+        g_autofree char *sets = g_strdup_printf(SMALL "perturb.a=gpu:%u:speed=0.5", rank);
+        Step *s = step_new("tiny-pipeline", sets, STEP_CHECKED);
+        Step *sound = step_new("tiny-pipeline", SMALL, STEP_CHECKED);
+        const OrrRecord *r = s->record;
+        assert_int_equal(r->sound_step_time_ns, sound->record->step_time_ns);
+        assert_int_equal(r->n_perturbs, 1);
+        assert_true(r->n_stragglers >= 1);
+        assert_int_equal(r->stragglers[0].rank, rank);
+        assert_int_equal(r->stragglers[0].cost_ns, r->step_time_ns - r->sound_step_time_ns);
+        assert_true(r->stragglers[0].cost_ns > 0);
+        assert_true(r->simulation.representatives > sound->record->simulation.representatives);
+        assert_int_equal(sound->record->n_stragglers, 0);
+        step_free(sound);
+        step_free(s);
+    }
+}
+
+static void test_all_gpus_at_half_speed_take_twice_the_kernel_time(void **state) {
+    (void)state;
+    Step *s = step_new("tiny-pipeline", SMALL "perturb.a=gpu:*:speed=0.5", STEP_CHECKED);
+    Step *sound = step_new("tiny-pipeline", SMALL, STEP_CHECKED);
+    const int64_t *account = s->record->time_account_ns, *whole = sound->record->time_account_ns;
+    for (int k = 0; k < ORR_N_KERNEL_KINDS; k++) /* the remainder of the means goes to one */
+        assert_true(llabs(account[k] - 2 * whole[k]) <= ORR_N_OWNERS);
+    assert_int_equal(s->record->simulation.representatives,
+                     sound->record->simulation.representatives);
+    step_free(sound);
+    step_free(s);
+}
+
+#define RAIL                                                                                       \
+    "job.cluster=fat_tree:16 node:8 gpu:h100 nics:8 nic:25G;layout.tp=1;layout.pp=1;"              \
+    "layout.vpp=1;layout.dp=16;schedule.name=1f1b;batch.global=16 sequences;"                      \
+    "batch.micro=1 sequence;model.hidden=2048;model.ffn=8192;model.head_dim=128;"
+
+static int64_t step_ns(const char *sets) {
+    Step *s = step_new("tiny-pipeline", sets, STEP_CHECKED);
+    int64_t ns = s->record->step_time_ns;
+    step_free(s);
+    return ns;
+}
+
+static void test_a_missing_nic_costs_as_much_as_its_neighbour_at_half(void **state) {
+    (void)state;
+    int64_t sound = step_ns(RAIL), half = step_ns(RAIL "perturb.a=nic:0:3:bandwidth=0.5");
+    int64_t missing = step_ns(RAIL "perturb.a=nic:0:3:bandwidth=0");
+    assert_true(half > sound);
+    assert_near((double)missing, (double)half, 0.01);
+}
+
+static void test_a_link_and_its_nic_are_the_same(void **state) {
+    (void)state;
+    int64_t nic = step_ns(RAIL "perturb.a=nic:1:0:bandwidth=0.25");
+    int64_t links = step_ns(RAIL "perturb.a=link:node1/nic0/out:bandwidth=0.25;"
+                                 "perturb.b=link:node1/nic0/in:bandwidth=0.25");
+    assert_int_equal(nic, links);
+}
+
+static void test_draws_are_normal_and_depend_on_seed_and_rank_only(void **state) {
+    (void)state;
+    g_autoptr(OrrPerturbs) p = orr_perturbs_new();
+    assert_true(orr_perturbs_add(p, "gpu:*:speed~normal(1,0.01)", NULL));
+    const uint32_t n = 20000;
+    double sum = 0, squares = 0;
+    for (uint32_t r = 0; r < n; r++) {
+        double x = orr_perturbs_speed(p, r, 7) - 1;
+        sum += x, squares += x * x;
+    }
+    assert_true(fabs(sum / n) < 4 * 0.01 / sqrt(n));
+    assert_near(sqrt(squares / n), 0.01, 4 / sqrt(2.0 * n));
+    assert_true(orr_perturbs_speed(p, 5, 7) == orr_perturbs_speed(p, 5, 7));
+    assert_true(orr_perturbs_speed(p, 5, 7) != orr_perturbs_speed(p, 5, 8));
+    assert_true(orr_perturbs_are_drawn(p));
+}
+
+static void test_a_table_is_what_its_rows_say(void **state) {
+    (void)state;
+    g_autofree char *path = g_build_filename(g_get_tmp_dir(), "orrery-speeds-XXXXXX", NULL);
+    int fd = g_mkstemp(path);
+    assert_true(fd >= 0);
+    const char *text = "rank,speed\n3,0.5\n11,0.75\n";
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    g_autofree char *by_table = g_strdup_printf(SMALL "perturb.a=gpu:*:speed=@%s", path);
+    assert_int_equal(step_ns(by_table),
+                     step_ns(SMALL "perturb.a=gpu:3:speed=0.5;perturb.b=gpu:11:speed=0.75"));
+    remove(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_texts_that_make_no_sense_are_refused_by_the_word),
+        cmocka_unit_test(test_what_is_not_there_is_refused),
+        cmocka_unit_test(test_one_slow_gpu_is_named_and_priced),
+        cmocka_unit_test(test_all_gpus_at_half_speed_take_twice_the_kernel_time),
+        cmocka_unit_test(test_a_missing_nic_costs_as_much_as_its_neighbour_at_half),
+        cmocka_unit_test(test_a_link_and_its_nic_are_the_same),
+        cmocka_unit_test(test_draws_are_normal_and_depend_on_seed_and_rank_only),
+        cmocka_unit_test(test_a_table_is_what_its_rows_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
