@@ -216,16 +216,6 @@ void orr_job__read_layout(JobReader *r)
     read_rank_order(r);
 }
 
-/* FP8 and FP4 are for products; what is stored or sent is BF16 unless said otherwise. */
-static int resolve(int rule, OrrDtype compute)
-{
-    if (rule != ORR_AS_COMPUTE)
-        return rule;
-    if (compute == ORR_TF32)
-        return ORR_FP32;
-    return compute == ORR_FP8 || compute == ORR_FP4 ? ORR_BF16 : (int)compute;
-}
-
 void orr_job__read_precision(JobReader *r)
 {
     OrrPrecision *p = &r->job->precision;
@@ -234,20 +224,21 @@ void orr_job__read_precision(JobReader *r)
     const OrrJobDefaults *d = r->framework != NULL ? &r->framework->defaults : &none;
     p->compute = (OrrDtype)orr_keys_enum(r->keys, "precision", "compute", orr_dtype_names,
                                          (int)d->compute, ORR_KEY_OPTIONAL);
+    OrrPrecision of_profile;
+    orr_precision_default(d, p->compute, &of_profile);
     const struct {
         const char *key;
-        int rule;
-        OrrDtype *into;
+        OrrDtype fallback, *into;
     } rows[] = {
-        {"parameters", d->parameters, &p->parameters},
-        {"gradients", d->gradients, &p->gradients},
-        {"reduce", d->reduce, &p->reduce},
-        {"gather", d->gather, &p->gather},
+        {"parameters", of_profile.parameters, &p->parameters},
+        {"gradients", of_profile.gradients, &p->gradients},
+        {"reduce", of_profile.reduce, &p->reduce},
+        {"gather", of_profile.gather, &p->gather},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
         *rows[i].into =
             (OrrDtype)orr_keys_enum(r->keys, "precision", rows[i].key, orr_dtype_names,
-                                    resolve(rows[i].rule, p->compute), ORR_KEY_OPTIONAL);
+                                    (int)rows[i].fallback, ORR_KEY_OPTIONAL);
     /* Weights kept in FP32 are their own master copy. */
     bool needs_master = d->has_master && p->parameters != ORR_FP32;
     p->has_master = orr_keys_bool(r->keys, "precision", "master", needs_master, ORR_KEY_OPTIONAL);

@@ -268,24 +268,31 @@ static void fill_group(const OrrStepRun *run, OrrRecord *r, OrrGroup kind) {
 }
 
 /* Peaks in host order, plus what the process holds besides and the allocator's slack. */
-static void fill_memory(const OrrStepRun *run, OrrRecord *r) {
+void orr_step_memory(const OrrStepRun *run, int64_t (*by_kind)[ORR_N_MEM_KINDS]) {
     const OrrProgram *p = run->program;
     g_autofree int64_t *peak = g_new0(int64_t, p->n_roles);
-    int64_t(*by_kind)[ORR_N_MEM_KINDS] = g_malloc0(p->n_roles * sizeof *by_kind);
     orr_program_memory(p, peak, by_kind);
+    for (uint32_t s = 0; s < p->n_roles; s++) {
+        int64_t held = 0;
+        for (int k = 0; k < ORR_N_MEM_KINDS; k++)
+            held += by_kind[s][k];
+        by_kind[s][ORR_MEM_ALLOCATOR] +=
+            (int64_t)((double)held * run->framework->allocator_slack_frac);
+        by_kind[s][ORR_MEM_COMM_BUFFERS] += (int64_t)run->framework->comm_buffer_bytes;
+        by_kind[s][ORR_MEM_CONTEXT] +=
+            (int64_t)(run->gpu->context_bytes + run->framework->extra_context_bytes);
+    }
+}
+
+static void fill_memory(const OrrStepRun *run, OrrRecord *r) {
+    uint32_t n_roles = run->program->n_roles;
+    int64_t(*by_kind)[ORR_N_MEM_KINDS] = g_malloc0(n_roles * sizeof *by_kind);
+    orr_step_memory(run, by_kind);
     r->capacity_bytes = (int64_t)run->gpu->hbm_bytes;
     r->verdict = ORR_FITS;
-    for (uint32_t s = 0; s < p->n_roles; s++) {
+    for (uint32_t s = 0; s < n_roles; s++) {
         OrrRecordStage *stage = &r->stages[s];
-        int64_t held = 0;
         memcpy(stage->mem_bytes, by_kind[s], sizeof stage->mem_bytes);
-        for (int k = 0; k < ORR_N_MEM_KINDS; k++)
-            held += stage->mem_bytes[k];
-        stage->mem_bytes[ORR_MEM_ALLOCATOR] +=
-            (int64_t)((double)held * run->framework->allocator_slack_frac);
-        stage->mem_bytes[ORR_MEM_COMM_BUFFERS] += (int64_t)run->framework->comm_buffer_bytes;
-        stage->mem_bytes[ORR_MEM_CONTEXT] +=
-            (int64_t)(run->gpu->context_bytes + run->framework->extra_context_bytes);
         for (int k = 0; k < ORR_N_MEM_KINDS; k++)
             stage->peak_bytes += stage->mem_bytes[k];
         stage->verdict = orr_verdict(stage->peak_bytes, r->capacity_bytes);

@@ -41,7 +41,7 @@ static bool read_table(OrrStepRun *run, OrrPerturb *item, GError **error) {
 
 bool orr_step__load_perturbs(OrrStepRun *run, GError **error) {
     run->perturbs = orr_perturbs_new();
-    for (char **text = run->job->perturbs; *text; text++)
+    for (char **text = run->job->perturbs; text && *text; text++)
         if (!orr_perturbs_add(run->perturbs, *text, error))
             return false;
     for (uint32_t i = 0; i < run->perturbs->n; i++)

@@ -126,8 +126,29 @@ static bool load_order(OrrStepRun *run, GError **error) {
     return run->order != NULL;
 }
 
+/* The run only reads what it borrows; orr_step_free knows whose it is. */
+static bool borrow_specs(OrrStepRun *run, const OrrStepSpecs *s, GError **error) {
+    run->job = (OrrJob *)s->job;
+    run->model = (OrrModel *)s->model;
+    run->framework = (OrrFramework *)s->framework;
+    run->cluster = (OrrCluster *)s->cluster;
+    run->surfaces = (OrrSurfaceSet *)s->surfaces;
+    const OrrClusterSpec *spec = orr_cluster_spec(run->cluster);
+    run->gpu = spec->node->gpu;
+    if (!orr_layout_check(run->model, &run->job->layout, &run->job->batch, run->framework,
+                          run->job->n_gpus, error) ||
+        !orr_nccl_env_parse((const char *const *)run->job->nccl_names,
+                            (const char *const *)run->job->nccl_values, spec->node, &run->nccl,
+                            error))
+        return false;
+    run->cost = orr_cost_new(run->gpu, run->surfaces, !run->job->is_boost);
+    return load_order(run, error) && orr_step__load_perturbs(run, error);
+}
+
 static bool load_all(OrrStepRun *run, GError **error) {
     const OrrStepRequest *q = run->request;
+    if (q->specs)
+        return borrow_specs(run, q->specs, error);
     run->job = orr_workload_job(q->job, q->overrides, q->n_overrides, run->sources, error);
     if (!run->job)
         return false;
@@ -182,6 +203,8 @@ static bool lower(OrrStepRun *run, GError **error) {
         g_error("lowering made an unsound program: %s", flaw);
     if (!orr_program_check(run->program, error))
         return false;
+    if (run->request->is_unbound)
+        return true;
     run->bound = orr_lower_bind(&in, run->program, error);
     if (!run->bound)
         return false;
@@ -199,6 +222,14 @@ OrrStepRun *orr_step_prepare(const OrrStepRequest *request, GError **error) {
     return g_steal_pointer(&run);
 }
 
+static void free_specs(OrrStepRun *run) {
+    orr_surface_set_free(run->surfaces);
+    orr_cluster_free(run->cluster);
+    orr_framework_free(run->framework);
+    orr_model_free(run->model);
+    orr_job_free(run->job);
+}
+
 void orr_step_free(OrrStepRun *run) {
     if (!run)
         return;
@@ -212,14 +243,11 @@ void orr_step_free(OrrStepRun *run) {
     orr_perturbs_free(run->perturbs);
     orr_order_free(run->order);
     orr_cost_free(run->cost);
-    orr_surface_set_free(run->surfaces);
-    orr_cluster_free(run->cluster);
     orr_nccl_env_clear(&run->nccl);
-    orr_framework_free(run->framework);
-    orr_model_free(run->model);
-    orr_job_free(run->job);
     orr_sources_free(run->sources);
     orr_record_free(run->record);
+    if (!run->request->specs)
+        free_specs(run);
     g_free(run);
 }
 

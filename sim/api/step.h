@@ -4,12 +4,24 @@
 
 #include "sim/cluster/cluster.h"
 #include "sim/core/probe.h"
+#include "sim/facts/surface.h"
 #include "sim/program/program.h"
 #include "sim/result/record.h"
 #include "workloads/loader.h"
 
+/* Specs made in memory, in the place of a job's files; all borrowed until the run is freed and never
+ * changed, so runs on other threads may share them. */
 typedef struct {
-    const char *job; /* a job name or a path */
+    const OrrJob *job; /* its [nccl] and routing are the cluster's already */
+    const OrrModel *model;
+    const OrrFramework *framework;
+    const OrrCluster *cluster;     /* with at least the layout's GPUs */
+    const OrrSurfaceSet *surfaces; /* NULL: roofline */
+} OrrStepSpecs;
+
+typedef struct {
+    const char *job;           /* a job name or a path */
+    const OrrStepSpecs *specs; /* or these; job, overrides, calibration and seed then do not count */
     const OrrOverride *overrides;
     uint32_t n_overrides;
     const char *calibration; /* NULL: the GPU file's own */
@@ -17,6 +29,7 @@ typedef struct {
     bool has_seed;
     bool is_unfolded; /* every rank executed as itself */
     bool self_check;
+    bool is_unbound; /* program and memory only: nothing is bound, execute must not follow */
     /* Called now and then while executing, in thousandths of a simulated step; may be NULL. */
     void (*progress)(void *data, uint64_t thousandths);
     void *progress_data;
@@ -28,6 +41,10 @@ typedef struct OrrStepRun OrrStepRun;
 OrrStepRun *orr_step_prepare(const OrrStepRequest *request, GError **error);
 void orr_step_free(OrrStepRun *run);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrStepRun, orr_step_free)
+
+/* Bytes at the peak of each role (stage), by kind, with what its process holds besides; [roles] of
+ * the program. */
+void orr_step_memory(const OrrStepRun *run, int64_t (*by_kind)[ORR_N_MEM_KINDS]);
 
 /* Executes. @probe may be NULL; else it gets the spans of the last simulated step (the steady one)
  * of the @n_ranks ranks in @ranks (sorted), times from the begin of that step. */

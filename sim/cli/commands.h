@@ -11,5 +11,6 @@ extern const OrrCommand orr_cmd_list;
 extern const OrrCommand orr_cmd_import;
 extern const OrrCommand orr_cmd_trace;
 extern const OrrCommand orr_cmd_plot;
+extern const OrrCommand orr_cmd_validate;
 
 #endif

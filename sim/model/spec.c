@@ -1,4 +1,4 @@
-/* Owners of the strings and arrays in the specs. */
+/* Owners of the strings and arrays in the specs; defaults. */
 #include "sim/model/spec.h"
 
 void orr_model_free(OrrModel *model)
@@ -46,4 +46,25 @@ void orr_job_free(OrrJob *job)
     g_strfreev(job->perturbs);
     g_free(job->flops_formula);
     g_free(job);
+}
+
+static OrrDtype resolve(int rule, OrrDtype compute)
+{
+    if (rule != ORR_AS_COMPUTE)
+        return (OrrDtype)rule;
+    if (compute == ORR_TF32)
+        return ORR_FP32;
+    return compute == ORR_FP8 || compute == ORR_FP4 ? ORR_BF16 : compute;
+}
+
+void orr_precision_default(const OrrJobDefaults *defaults, OrrDtype compute, OrrPrecision *out)
+{
+    out->compute = compute;
+    out->parameters = resolve(defaults->parameters, compute);
+    out->gradients = resolve(defaults->gradients, compute);
+    out->reduce = resolve(defaults->reduce, compute);
+    out->gather = resolve(defaults->gather, compute);
+    out->master = ORR_FP32;
+    /* Weights kept in FP32 are their own master copy. */
+    out->has_master = defaults->has_master && out->parameters != ORR_FP32;
 }

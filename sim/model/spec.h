@@ -103,6 +103,10 @@ typedef struct {
     OrrEnds ends;
 } OrrJobDefaults;
 
+/* What precision a job has that says no more than @compute. FP8 and FP4 are for products; what is
+ * stored or sent is BF16 unless said otherwise. */
+void orr_precision_default(const OrrJobDefaults *defaults, OrrDtype compute, OrrPrecision *out);
+
 /* How a framework runs it: a data file of workloads/frameworks. Every field is explained, with its
  * source, in doc/formats.md. */
 typedef struct {

@@ -1,0 +1,33 @@
+/* Private to validation: files that rows share, loaded once. */
+#ifndef ORR_API_VALIDATE_PRIV_H
+#define ORR_API_VALIDATE_PRIV_H
+
+#include "sim/api/validate.h"
+#include "sim/cluster/cluster.h"
+#include "sim/facts/surface.h"
+#include "sim/model/spec.h"
+
+/* By name; filled before threads start and only read by them. */
+typedef struct {
+    GHashTable *clusters, *frameworks, *surfaces, *gpus;
+    const char *calibration;
+} OrrValidateShelf;
+
+void orr_validate__shelf_init(OrrValidateShelf *shelf, const char *calibration);
+void orr_validate__shelf_clear(OrrValidateShelf *shelf);
+/* NULL with @error. */
+const OrrCluster *orr_validate__cluster(OrrValidateShelf *shelf, const char *ref, GError **error);
+const OrrFramework *orr_validate__framework(OrrValidateShelf *shelf, const char *name,
+                                            GError **error);
+/* *@surfaces NULL: the GPU has none. */
+bool orr_validate__surfaces(OrrValidateShelf *shelf, const OrrGpu *gpu,
+                            const OrrSurfaceSet **surfaces, GError **error);
+const OrrGpu *orr_validate__gpu(OrrValidateShelf *shelf, const char *name, GError **error);
+
+/* Add the rows of a kind to @v. */
+bool orr_validate__calls(const OrrPublished *facts, OrrValidateShelf *shelf, OrrValidation *v,
+                         GError **error);
+bool orr_validate__kernels(const OrrPublished *facts, OrrValidateShelf *shelf, OrrValidation *v,
+                           GError **error);
+
+#endif
