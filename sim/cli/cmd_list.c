@@ -158,6 +158,7 @@ static const struct {
     {"runs", "whole runs (workloads/runs)", add_runs},
     {"failures", "rates of failures (topologies/failures)", add_runs},
     {"prices", "prices (workloads/prices)", add_runs},
+    {"shares", "shared clusters (workloads/shares)", add_runs},
     {"schedules", "pipeline schedules", add_schedules},
     {"collectives", "algorithms of collectives", add_collectives},
     {"formulas", "FLOP formulas", add_formulas},
@@ -168,7 +169,7 @@ static const struct {
 };
 static const char *const kinds[] = {
     "gpus",        "nodes",    "clusters", "models",  "jobs",      "frameworks", "runs",
-    "failures",    "prices",   "schedules", "collectives", "formulas", "findings", "reports",
+    "failures",    "prices",   "shares",   "schedules", "collectives", "formulas", "findings", "reports",
     "exporters",   "plots",    NULL};
 _Static_assert(G_N_ELEMENTS(kinds) == G_N_ELEMENTS(tables) + 1, "kinds are the names of tables");
 
@@ -266,7 +267,7 @@ const OrrCommand orr_cmd_list = {
     .summary = "what there is of a kind: name, a sentence, its source",
     .synopsis = "[KIND]",
     .description =
-        "KIND is gpus, nodes, clusters, models, jobs, frameworks, runs, failures, prices, schedules, "
+        "KIND is gpus, nodes, clusters, models, jobs, frameworks, runs, failures, prices, shares, schedules, "
         "collectives, formulas, findings, reports, exporters or plots; without one, the kinds are "
         "listed. `orrery show` tells more about one thing.",
     .kinds = kinds,

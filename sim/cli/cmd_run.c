@@ -4,6 +4,7 @@
 #include "sim/api/run.h"
 #include "sim/cli/run.h"
 #include "sim/cli/run_plots.h"
+#include "sim/cli/run_shared.h"
 #include "sim/io/journal.h"
 #include "sim/io/progress.h"
 #include "sim/report/run_report.h"
@@ -24,6 +25,7 @@ static const OrrOption options[] = {
     {"events", 0, "FILE", false, "what happens in the first seed, as CSV"},
     {"trace", 0, "FILE", false, "the same as a Chrome trace"},
     {"plots", 0, "DIR", false, "tables, scripts and pictures: progress, losses, interval, cost"},
+    {"shared", 0, NULL, false, "RUN is a shared cluster (orrery list shares): its queue of jobs"},
     ORR_OPTION_SET,
     ORR_OPTION_CALIBRATION,
     ORR_OPTION_STATS,
@@ -211,7 +213,12 @@ static bool run_all(const Request *r, const OrrCli *cli, GError **error)
 static bool run_run(OrrCli *cli, GError **error)
 {
     Request request = {0};
-    bool is_done = take_options(&request, cli, error) && run_all(&request, cli, error);
+    bool is_done = take_options(&request, cli, error);
+    if (is_done && orr_cli_has(cli, "shared"))
+        is_done = orr_cli_run_shared(cli, request.request.overrides, request.request.n_overrides,
+                                     error);
+    else if (is_done)
+        is_done = run_all(&request, cli, error);
     request_clear(&request);
     return is_done;
 }
@@ -228,10 +235,12 @@ const OrrCommand orr_cmd_run = {
         "Groups run, recovery and checkpoint, those of the causes of failure and those of prices can "
         "be set; all other groups are the job's. With --resume a run that was killed goes on and "
         "ends with the same bytes. --events and --trace are of the first seed: --seed 17 --seeds 1 "
-        "replays that one alone. Exit status 1: the step does not fit in memory.\n\n"
+        "replays that one alone. With --shared several jobs wait for one cluster: gangs, places, priority, "
+        "backfill and preemption, each hour of each GPU accounted for. Exit status 1: the step does not fit in memory.\n\n"
         "  orrery run llama3-405b-54d\n"
         "  orrery run llama3-405b-54d --seeds 1000 --resume seeds.journal --json -o run.json\n"
-        "  orrery run llama3-8b-8 --set run.tokens=15e9 --set run.noise=2%",
+        "  orrery run llama3-8b-8 --set run.tokens=15e9 --set run.noise=2%\n"
+        "  orrery run --shared two-racks-a-day --set share.policy=fcfs",
     .min_arguments = 1,
     .max_arguments = 1,
     .options = options,

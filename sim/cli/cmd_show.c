@@ -24,10 +24,11 @@ static const struct {
     {"run", 2, orr_cli_show_run},
     {"failure", 2, orr_cli_show_failure},
     {"price", 2, orr_cli_show_price},
+    {"share", 2, orr_cli_show_share},
 };
 static const char *const kinds[] = {"cluster", "node",       "gpu",      "model",   "framework",
                                     "job",     "collective", "schedule", "program", "run",
-                                    "failure", "price",      NULL};
+                                    "failure", "price",      "share",    NULL};
 _Static_assert(G_N_ELEMENTS(kinds) == G_N_ELEMENTS(tables) + 1, "kinds are the names of tables");
 
 static const OrrOption options[] = {
@@ -79,7 +80,7 @@ const OrrCommand orr_cmd_show = {
         "schedule NAME: the order of a pipeline drawn in text, its bubble and what it holds.\n\n"
         "model NAME: parameters, and FLOPs a token by every formula; with a measured rate the MFU "
         "that each formula makes of it.\n\n"
-        "run, failure, price NAME: a run file; rates of failures, of a unit, per thousand "
+        "run, failure, price, share NAME: a run file; rates of failures, of a unit, per thousand "
         "node-days and of jobs of some sizes; what a GPU-hour costs and when buying is cheaper.\n\n"
         "program JOB: what the job is lowered to, role by role; --set and the like apply.\n\n"
         "  orrery show cluster meta-24k-roce:16384 --svg cluster.svg\n"

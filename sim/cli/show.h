@@ -17,6 +17,7 @@ bool orr_cli_show_program(const OrrCli *cli, OrrOut *out, GError **error);
 bool orr_cli_show_run(const OrrCli *cli, OrrOut *out, GError **error);
 bool orr_cli_show_failure(const OrrCli *cli, OrrOut *out, GError **error);
 bool orr_cli_show_price(const OrrCli *cli, OrrOut *out, GError **error);
+bool orr_cli_show_share(const OrrCli *cli, OrrOut *out, GError **error);
 
 /* "  name            value" with a number of its dimension, or a text. */
 void orr_cli_line(OrrOut *out, const char *name, const char *format, ...) G_GNUC_PRINTF(3, 4);

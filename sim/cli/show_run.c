@@ -1,4 +1,4 @@
-/* orrery show run, failure, price: what the files of whole runs say, with rates in the three ways that
+/* orrery show run, failure, price, share: what the files of whole runs say, with rates in the three ways that
  * people state them. */
 #include "sim/cli/show.h"
 
@@ -7,6 +7,7 @@
 #include "sim/job/money.h"
 #include "sim/job/spec.h"
 #include "workloads/loader_run.h"
+#include "workloads/loader_share.h"
 
 #include <math.h>
 
@@ -127,5 +128,20 @@ bool orr_cli_show_price(const OrrCli *cli, OrrOut *out, GError **error)
     orr_cli_line(out, "energy", "%s kW a node, PUE %s, %s kg CO2 a kWh",
                  number(p->node_watts / 1000, 1).text, number(p->pue, 2).text,
                  number(p->carbon_kg_per_kwh, 3).text);
+    return true;
+}
+
+bool orr_cli_show_share(const OrrCli *cli, OrrOut *out, GError **error)
+{
+    g_autoptr(OrrShareFile) f = orr_workload_share(orr_cli_argument(cli, 1), NULL, 0, NULL, error);
+    if (!f)
+        return false;
+    const OrrShareSpec *s = f->spec;
+    orr_out_printf(out, "%s: %s\n", f->name, f->summary);
+    orr_cli_line(out, "source", "%s", f->source);
+    orr_cli_line(out, "cluster", "%u nodes of %u GPUs, %u to a rack, %u racks to a block", s->n_nodes,
+                 s->gpus_per_node, s->nodes_per_rack, s->racks_per_block);
+    orr_cli_line(out, "policy", "%s", orr_share_policy_names[s->policy]);
+    orr_cli_line(out, "jobs", "%u", s->n_jobs);
     return true;
 }

@@ -1,0 +1,126 @@
+/* orrery run as it is called: exit status, messages, replays. */
+#include <glib.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <cmocka.h>
+
+#include <glib/gstdio.h>
+
+static int orrery(const char *line, char **out, char **err)
+{
+    const char *build = g_getenv("top_builddir");
+    g_autofree char *program = g_build_filename(build ? build : ".", "orrery", NULL);
+    g_autofree char *command = g_strdup_printf("%s %s", program, line);
+    g_auto(GStrv) words = NULL;
+    int status;
+    assert_true(g_shell_parse_argv(command, NULL, &words, NULL));
+    if (!g_spawn_sync(NULL, words, NULL, G_SPAWN_DEFAULT, NULL, NULL, out, err, &status, NULL))
+        fail_msg("cannot run %s", program);
+    if (!WIFEXITED(status))
+        fail_msg("'%s' was killed: %s", line, *err);
+    return WEXITSTATUS(status);
+}
+
+typedef struct {
+    const char *line;
+    int status;
+    const char *said[2]; /* on stderr if the status is not 0, else on stdout */
+} Case;
+
+static void check(const Case *cases, guint n)
+{
+    for (guint i = 0; i < n; i++) {
+        g_autofree char *out = NULL, *err = NULL;
+        int status = orrery(cases[i].line, &out, &err);
+        if (status != cases[i].status)
+            fail_msg("orrery %s: status %d, expected %d: %s", cases[i].line, status,
+                     cases[i].status, err);
+        for (int s = 0; s < 2 && cases[i].said[s]; s++)
+            if (!strstr(status ? err : out, cases[i].said[s]))
+                fail_msg("orrery %s: '%s' is not in: %s", cases[i].line, cases[i].said[s],
+                         status ? err : out);
+        if (status > 1 && *out)
+            fail_msg("orrery %s: failed, but printed a result", cases[i].line);
+    }
+}
+
+static void test_bad_lines_and_files_are_told(void **state)
+{
+    static const Case cases[] = {
+        {"run", 2, {"usage: orrery run RUN"}},
+        {"run bloom-176b-saves --seeds 0", 2, {"--seeds 0", "whole number from 1"}},
+        {"run bloom-176b-saves --json --csv", 2, {"not both"}},
+        {"run bloom-176b-save", 3, {"bloom-176b-save"}},
+        {"run tiny", 3, {"the run has no end", "length = 54 d"}},
+        {"run tiny --set run.steps=many", 3, {"many"}},
+        {"run tiny --set run.steps=5 --set run.contract=spot", 3, {"needs prices"}},
+        {"run bloom-176b-saves --set run.lenght=3d", 3, {"lenght", "length"}},
+        {"run bloom-176b-saves --set nothing.x=3", 3, {"nothing"}},
+        {"run bloom-176b-saves --set run.length=5", 3, {"length", "ns, us, ms"}},
+        {"run bloom-176b-saves --set checkpoint.interval_steps=0", 3, {"interval", "young"}},
+        {"run bloom-176b-saves --set checkpoint.bytes=0B", 3, {"bytes"}},
+        {"run bloom-176b-saves --set gpfs.bandwidth=0GB/s", 3, {"no speed"}},
+        {"run bloom-176b-saves --set gpu_failure.count=-1", 3, {"gpu_failure", "count"}},
+        {"run bloom-176b-saves --set gpu_failure.effect=explode", 3, {"explode", "stop"}},
+        {"run bloom-176b-saves --set gpu_failure.mtbf=5h", 3, {"one of mtbf, count"}},
+        {"run bloom-176b-saves --set failures.window=0s", 3, {"window"}},
+        {"run bloom-176b-saves --set run.failures=meta-rsc3", 3, {"meta-rsc3"}},
+        {"run save-64-two-failures --set node_failure.events=none.csv", 3, {"none.csv"}},
+        {"run llama70b-500b-1024-owned --set owned.node=0USD", 3, {"on_premise", "not offered"}},
+        {"run llama70b-500b-1024 --set rented.on_demand=3EUR", 3, {"USD/GPU-h"}},
+        {"run llama70b-500b-8 --seeds 1", 1, {"the answer is no"}},
+        {"run bloom-176b-saves --plots /dev/null/x", 4, {"/dev/null"}},
+        {"run bloom-176b-saves --events /no/such/folder/x", 4, {"/no/such/folder"}},
+        {"run --shared two-racks-a-dya", 3, {"two-racks-a-day"}},
+        {"run --shared two-racks-a-day --seeds 3", 2, {"--seeds does not apply"}},
+        {"run --shared two-racks-a-day --set share.policy=lottery", 3, {"lottery", "fcfs"}},
+        {"run --shared two-racks-a-day --set share.nodes=2", 3, {"more than the empty cluster"}},
+        {"run --shared two-racks-a-day --set share.classes=a:3", 3, {"of 3 nodes"}},
+        {"import failures /dev/null", 3, {"/dev/null"}},
+    };
+    (void)state;
+    check(cases, G_N_ELEMENTS(cases));
+}
+
+static void test_good_lines_answer(void **state)
+{
+    static const Case cases[] = {
+        {"run bloom-176b-saves --seeds 3", 0, {"gpu_failure", "total = wall time"}},
+        {"run tiny --seeds 2 --set run.steps=5 --json", 0, {"orrery.run/1", "\"seeds\": 2"}},
+        {"run --shared two-racks-a-day --json", 0, {"orrery.share/1", "idle_fragmented"}},
+        {"run --shared two-racks-a-day --csv", 0, {"name,gpus,submit_ns", "urgent,64,"}},
+        {"show failure meta-rsc1", 0, {"1.803", "0.225"}},
+        {"show price h100-specialty-2026-05", 0, {"18.0 months"}},
+        {"list runs", 0, {"llama3-405b-54d"}},
+    };
+    (void)state;
+    check(cases, G_N_ELEMENTS(cases));
+}
+
+/* Seed 17 of many is seed 17 alone. */
+static void test_a_seed_is_replayed_alone(void **state)
+{
+    (void)state;
+    g_autofree char *many = NULL, *alone = NULL, *err = NULL, *err2 = NULL;
+    assert_int_equal(orrery("run bloom-176b-saves --seeds 20 --threads 2 --csv", &many, &err), 0);
+    assert_int_equal(orrery("run bloom-176b-saves --seed 17 --seeds 1 --csv", &alone, &err2), 0);
+    const char *a = strstr(many, "\nseed,17,"), *b = strstr(alone, "\nseed,17,");
+    assert_non_null(a);
+    assert_non_null(b);
+    const char *end = strstr(a, "\nseed,18,");
+    assert_memory_equal(a, b, (gsize)(end - a));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bad_lines_and_files_are_told),
+        cmocka_unit_test(test_good_lines_answer),
+        cmocka_unit_test(test_a_seed_is_replayed_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
