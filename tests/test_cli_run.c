@@ -73,7 +73,6 @@ static void test_bad_lines_and_files_are_told(void **state)
         {"run llama70b-500b-1024-owned --set owned.node=0USD", 3, {"on_premise", "not offered"}},
         {"run llama70b-500b-1024 --set rented.on_demand=3EUR", 3, {"USD/GPU-h"}},
         {"run llama70b-500b-8 --seeds 1", 1, {"the answer is no"}},
-        {"run bloom-176b-saves --plots /dev/null/x", 4, {"/dev/null"}},
         {"run bloom-176b-saves --events /no/such/folder/x", 4, {"/no/such/folder"}},
         {"run --shared two-racks-a-dya", 3, {"two-racks-a-day"}},
         {"run --shared two-racks-a-day --seeds 3", 2, {"--seeds does not apply"}},
@@ -101,6 +100,15 @@ static void test_good_lines_answer(void **state)
     check(cases, G_N_ELEMENTS(cases));
 }
 
+static void test_report_is_there_though_the_plots_cannot_be(void **state)
+{
+    (void)state;
+    g_autofree char *out = NULL, *err = NULL;
+    assert_int_equal(orrery("run bloom-176b-saves --seeds 2 --plots /dev/null/x", &out, &err), 4);
+    assert_non_null(strstr(err, "/dev/null"));
+    assert_non_null(strstr(out, "total = wall time"));
+}
+
 /* Seed 17 of many is seed 17 alone. */
 static void test_a_seed_is_replayed_alone(void **state)
 {
@@ -120,6 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_lines_and_files_are_told),
         cmocka_unit_test(test_good_lines_answer),
+        cmocka_unit_test(test_report_is_there_though_the_plots_cannot_be),
         cmocka_unit_test(test_a_seed_is_replayed_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
