@@ -12,5 +12,6 @@ extern const OrrCommand orr_cmd_import;
 extern const OrrCommand orr_cmd_trace;
 extern const OrrCommand orr_cmd_plot;
 extern const OrrCommand orr_cmd_validate;
+extern const OrrCommand orr_cmd_check;
 
 #endif
