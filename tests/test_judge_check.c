@@ -5,26 +5,39 @@
 
 #include "sim/judge/check.h"
 
-static const OrrCommPlace two_nodes = {.n_ranks = 16, .n_domains = 2, .min_per_domain = 8,
-    .max_per_domain = 8, .n_nodes = 2, .max_per_node = 8, .arch = ORR_ARCH_AMPERE,
-    .nvlink = ORR_NVLINK_SWITCH, .nvlink_bytes_per_s = 300e9, .pcie_bytes_per_s = 32e9,
-    .net = ORR_NET_ROCE, .nic_bytes_per_s = 12.5e9, .nics_per_domain = 8, .gpus_per_nic = 1,
-    .net_latency_ns = 3000};
+static const OrrCommPlace two_nodes = {.n_ranks = 16,
+                                       .n_domains = 2,
+                                       .min_per_domain = 8,
+                                       .max_per_domain = 8,
+                                       .n_nodes = 2,
+                                       .max_per_node = 8,
+                                       .arch = ORR_ARCH_AMPERE,
+                                       .nvlink = ORR_NVLINK_SWITCH,
+                                       .nvlink_bytes_per_s = 300e9,
+                                       .pcie_bytes_per_s = 32e9,
+                                       .net = ORR_NET_ROCE,
+                                       .nic_bytes_per_s = 12.5e9,
+                                       .nics_per_domain = 8,
+                                       .gpus_per_nic = 1,
+                                       .net_latency_ns = 3000};
 static const OrrNcclForce unforced = {.algo = ORR_N_ALGOS, .proto = ORR_N_PROTOS};
 
 /* A log as a machine at @place would print it, times stretched by @stretch. */
 static OrrCheck *check_of(const OrrCommPlace *place, const OrrNcclForce *force, double stretch) {
     OrrMeasuredCollective rows[12] = {{0}};
-    OrrMeasuredTable table = {.name = (char *)"log", .kind = ORR_ALL_REDUCE, .n_ranks = 16,
-                              .n_nodes = 2, .rows = rows, .n_rows = 12};
+    OrrMeasuredTable table = {.name = (char *)"log",
+                              .kind = ORR_ALL_REDUCE,
+                              .n_ranks = 16,
+                              .n_nodes = 2,
+                              .rows = rows,
+                              .n_rows = 12};
     for (int i = 0; i < 12; i++) {
         OrrCollPlan plan;
         rows[i].bytes = INT64_C(1) << (19 + i);
         rows[i].dtype = ORR_FP32;
         assert_true(orr_collective_plan(ORR_ALL_REDUCE, rows[i].bytes, ORR_FP32, place, force,
                                         &plan, NULL));
-        rows[i].out_of_place.time_ns =
-            stretch * (double)orr_collective_ns(&plan, rows[i].bytes);
+        rows[i].out_of_place.time_ns = stretch * (double)orr_collective_ns(&plan, rows[i].bytes);
     }
     OrrCheck *c = orr_judge_check(&table, &two_nodes, &unforced, 1.25e9, 0.2, NULL);
     assert_non_null(c);
@@ -80,8 +93,8 @@ static void test_a_table_without_sound_rows_is_an_error(void **state) {
     (void)state;
     OrrMeasuredCollective row = {.bytes = 1 << 20, .flaw = "wrong values"};
     row.out_of_place.time_ns = 100;
-    OrrMeasuredTable table = {.name = (char *)"log", .kind = ORR_ALL_REDUCE, .n_ranks = 16,
-                              .rows = &row, .n_rows = 1};
+    OrrMeasuredTable table = {
+        .name = (char *)"log", .kind = ORR_ALL_REDUCE, .n_ranks = 16, .rows = &row, .n_rows = 1};
     g_autoptr(GError) error = NULL;
     assert_null(orr_judge_check(&table, &two_nodes, &unforced, 0, 0.2, &error));
     assert_int_equal(error->code, ORR_ERROR_INPUT);

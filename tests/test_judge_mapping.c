@@ -8,20 +8,42 @@
 #define T(text) ((char *)(text)) /* facts own their texts; these are never freed */
 
 static OrrPublishedRun sample(void) {
-    return (OrrPublishedRun){.id = T("x"), .source = T("a paper"), .gpu = T("H100-80GB"),
-                             .interconnect = T("NVLink4 + EFA"), .model = T("llama3-8b"),
-                             .framework = T("nanotron"), .schedule = T("1F1B"), .recompute = T("none"),
-                             .precision = T("BF16"), .zero = T("1"), .note = T(""), .gpus = 64, .layers = 32,
-                             .hidden = 4096, .heads = 32, .kv_heads = 8, .ffn = 14336,
-                             .vocab = 128256, .sequence_tokens = 4096, .global_sequences = 256,
-                             .micro_sequences = 1, .tp = 4, .pp = 2, .sp = 1,
-                             .step_time_ns = 1e9, .is_recommended = true};
+    return (OrrPublishedRun){.id = T("x"),
+                             .source = T("a paper"),
+                             .gpu = T("H100-80GB"),
+                             .interconnect = T("NVLink4 + EFA"),
+                             .model = T("llama3-8b"),
+                             .framework = T("nanotron"),
+                             .schedule = T("1F1B"),
+                             .recompute = T("none"),
+                             .precision = T("BF16"),
+                             .zero = T("1"),
+                             .note = T(""),
+                             .gpus = 64,
+                             .layers = 32,
+                             .hidden = 4096,
+                             .heads = 32,
+                             .kv_heads = 8,
+                             .ffn = 14336,
+                             .vocab = 128256,
+                             .sequence_tokens = 4096,
+                             .global_sequences = 256,
+                             .micro_sequences = 1,
+                             .tp = 4,
+                             .pp = 2,
+                             .sp = 1,
+                             .step_time_ns = 1e9,
+                             .is_recommended = true};
 }
 
-static const OrrFramework profile = {
-    .defaults = {.compute = ORR_BF16, .parameters = ORR_AS_COMPUTE, .gradients = ORR_FP32,
-                 .reduce = ORR_FP32, .gather = ORR_AS_COMPUTE, .has_master = true,
-                 .sequence_parallel = true, .ends = ORR_ENDS_WITH_LAYERS}};
+static const OrrFramework profile = {.defaults = {.compute = ORR_BF16,
+                                                  .parameters = ORR_AS_COMPUTE,
+                                                  .gradients = ORR_FP32,
+                                                  .reduce = ORR_FP32,
+                                                  .gather = ORR_AS_COMPUTE,
+                                                  .has_master = true,
+                                                  .sequence_parallel = true,
+                                                  .ends = ORR_ENDS_WITH_LAYERS}};
 
 static void test_what_the_row_says_is_what_the_job_has(void **state) {
     (void)state;

@@ -7,8 +7,13 @@
 
 static void add(OrrValidation *v, uint32_t file, const char *gpu, double predicted,
                 const char *reason) {
-    OrrValidationRow row = {.kind = ORR_VALIDATED_STEP, .file = file, .id = "", .gpu = gpu,
-                            .group = "p", .measured = 100, .predicted = predicted,
+    OrrValidationRow row = {.kind = ORR_VALIDATED_STEP,
+                            .file = file,
+                            .id = "",
+                            .gpu = gpu,
+                            .group = "p",
+                            .measured = 100,
+                            .predicted = predicted,
                             .reason = reason};
     g_array_append_val(v->rows, row);
 }

@@ -59,7 +59,7 @@ static const Column run_columns[] = {
     {"tokens_per_s_per_gpu", CELL_NUMBER, RUN(tokens_per_gpu_per_s), 1},
     {"tok_s_gpu", CELL_NUMBER, RUN(tokens_per_gpu_per_s), 1},
     {"tflops_per_gpu", CELL_NUMBER, RUN(tflops_per_gpu), 1},
-    {"mem_gb", CELL_NUMBER, RUN(memory_bytes), 0x1p30}, /* frameworks print GiB as GB */
+    {"mem_gb", CELL_NUMBER, RUN(memory_bytes), 0x1p30},          /* frameworks print GiB as GB */
     {"mem_reserved_gb", CELL_NUMBER, RUN(memory_bytes), 0x1p30}, /* the same */
 };
 

@@ -8,12 +8,18 @@ static OrrCollective kind_of(const char *text) {
         const char *text;
         OrrCollective kind;
     } names[] = {
-        {"all_reduce", ORR_ALL_REDUCE},         {"all-reduce", ORR_ALL_REDUCE},
-        {"all_gather", ORR_ALL_GATHER},         {"all-gather", ORR_ALL_GATHER},
-        {"reduce_scatter", ORR_REDUCE_SCATTER}, {"reduce-scatter", ORR_REDUCE_SCATTER},
-        {"alltoall", ORR_ALL_TO_ALL},           {"all_to_all", ORR_ALL_TO_ALL},
-        {"broadcast", ORR_BROADCAST},           {"reduce", ORR_REDUCE},
-        {"sendrecv", ORR_SEND_RECV},            {"send_recv", ORR_SEND_RECV},
+        {"all_reduce", ORR_ALL_REDUCE},
+        {"all-reduce", ORR_ALL_REDUCE},
+        {"all_gather", ORR_ALL_GATHER},
+        {"all-gather", ORR_ALL_GATHER},
+        {"reduce_scatter", ORR_REDUCE_SCATTER},
+        {"reduce-scatter", ORR_REDUCE_SCATTER},
+        {"alltoall", ORR_ALL_TO_ALL},
+        {"all_to_all", ORR_ALL_TO_ALL},
+        {"broadcast", ORR_BROADCAST},
+        {"reduce", ORR_REDUCE},
+        {"sendrecv", ORR_SEND_RECV},
+        {"send_recv", ORR_SEND_RECV},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
         if (strcmp(text, names[i].text) == 0)
@@ -200,15 +206,17 @@ static void read_shape(const KernelTable *t, guint r, OrrPublishedKernel *k) {
     const struct {
         int column;
         int64_t *into;
-    } large[] = {
-        {c->m, &k->m}, {c->n, &k->n}, {c->k, &k->k}, {c->batch, &k->batch}, {c->seq, &k->sequence_tokens}};
+    } large[] = {{c->m, &k->m},
+                 {c->n, &k->n},
+                 {c->k, &k->k},
+                 {c->batch, &k->batch},
+                 {c->seq, &k->sequence_tokens}};
     const struct {
         int column;
         uint32_t *into;
     } small[] = {{c->heads, &k->heads}, {c->kv, &k->kv_heads}, {c->dim, &k->head_dim}};
     for (size_t i = 0; i < G_N_ELEMENTS(large); i++)
-        *large[i].into =
-            (int64_t)orr_published__number(t->csv, r, large[i].column, 1e15, &k->flaw);
+        *large[i].into = (int64_t)orr_published__number(t->csv, r, large[i].column, 1e15, &k->flaw);
     for (size_t i = 0; i < G_N_ELEMENTS(small); i++)
         *small[i].into =
             (uint32_t)orr_published__number(t->csv, r, small[i].column, UINT32_MAX, &k->flaw);

@@ -74,10 +74,9 @@ bool orr_validate__calls(const OrrPublished *facts, OrrValidateShelf *shelf, Orr
     for (guint i = 0; i < facts->calls->len; i++) {
         const OrrPublishedCall *call = &g_array_index(facts->calls, OrrPublishedCall, i);
         const char *gpu = orr_judge_gpu(call->gpu);
-        g_autofree char *system = g_strdup_printf("%s %s", call->system,
-                                                  call->kind < ORR_N_COLLECTIVES
-                                                      ? orr_collective_name(call->kind)
-                                                      : call->what);
+        g_autofree char *system = g_strdup_printf(
+            "%s %s", call->system,
+            call->kind < ORR_N_COLLECTIVES ? orr_collective_name(call->kind) : call->what);
         OrrValidationRow row = {.kind = ORR_VALIDATED_COLLECTIVE,
                                 .file = call->file,
                                 .line = call->line,
@@ -124,9 +123,9 @@ bool orr_validate__kernels(const OrrPublished *facts, OrrValidateShelf *shelf, O
     for (guint i = 0; i < facts->kernels->len && is_fine; i++) {
         const OrrPublishedKernel *k = &g_array_index(facts->kernels, OrrPublishedKernel, i);
         const char *gpu = orr_judge_gpu(k->gpu);
-        g_autofree char *kind = g_strdup_printf(
-            "%s %s", orr_kernel_kind_name(k->kind),
-            k->dtype < ORR_N_DTYPES ? orr_dtype_name(k->dtype) : "of an unknown dtype");
+        g_autofree char *kind = g_strdup_printf("%s %s", orr_kernel_kind_name(k->kind),
+                                                k->dtype < ORR_N_DTYPES ? orr_dtype_name(k->dtype)
+                                                                        : "of an unknown dtype");
         OrrValidationRow row = {.kind = ORR_VALIDATED_KERNEL,
                                 .file = k->file,
                                 .line = k->line,

@@ -71,7 +71,7 @@ static OrrCheck *check_table(const OrrCli *cli, Answer *a, double tolerance, GEr
                            orr_cluster_spec(c)->node->management_bytes_per_s, tolerance, error);
 }
 
-static const char *number(char buffer[32], const char *format, double value) {
+static const char *put_number(char buffer[32], const char *format, double value) {
     return g_ascii_formatd(buffer, 32, format, value);
 }
 
@@ -87,24 +87,24 @@ static void write_text(const Answer *a, OrrOut *out) {
     for (uint32_t i = 0; i < c->n_rows; i++) {
         const OrrCheckRow *r = &c->rows[i];
         orr_out_printf(out, "%13" G_GINT64_FORMAT " %12s %12s %9s %9s %6s  %s %s\n", r->bytes,
-                       number(x, "%.2f", r->expected_ns * 1e-3),
-                       number(y, "%.2f", r->measured_ns * 1e-3),
-                       number(z, "%.2f", r->expected_busbw_bytes_per_s * 1e-9),
-                       number(u, "%.2f", r->measured_busbw_bytes_per_s * 1e-9),
-                       number(v, "%.2f", r->ratio), orr_algo_name(r->algo),
+                       put_number(x, "%.2f", r->expected_ns * 1e-3),
+                       put_number(y, "%.2f", r->measured_ns * 1e-3),
+                       put_number(z, "%.2f", r->expected_busbw_bytes_per_s * 1e-9),
+                       put_number(u, "%.2f", r->measured_busbw_bytes_per_s * 1e-9),
+                       put_number(v, "%.2f", r->ratio), orr_algo_name(r->algo),
                        orr_proto_name(r->proto));
     }
     orr_out_printf(out, "Plateau: %s of the expected bus bandwidth, %s\n",
-                   number(x, "%.2f", c->plateau_ratio),
+                   put_number(x, "%.2f", c->plateau_ratio),
                    c->is_within ? "within the tolerance" : "out of tolerance");
     if (c->is_faster_than_wire)
         orr_out_printf(out,
                        "Faster than a ring could be (%s GB/s): legal where the reduction is "
                        "hierarchical, a tree or in the switch\n",
-                       number(x, "%.1f", c->wire_bytes_per_s * 1e-9));
+                       put_number(x, "%.1f", c->wire_bytes_per_s * 1e-9));
     for (uint32_t i = 0; i < c->n_causes; i++)
-        orr_out_printf(out, "%s: %s; %s\n", i == 0 ? "Likely cause" : "Or",
-                       c->causes[i].words, c->causes[i].evidence);
+        orr_out_printf(out, "%s: %s; %s\n", i == 0 ? "Likely cause" : "Or", c->causes[i].words,
+                       c->causes[i].evidence);
     if (!c->is_within && c->n_causes == 0)
         orr_out_puts(out, c->plateau_ratio < 1
                               ? "No single fault that is known explains it\n"
@@ -157,9 +157,9 @@ static void write_json(const Answer *answers, guint n, OrrOut *out) {
 }
 
 static void write_csv(const Answer *answers, guint n, OrrOut *out) {
-    static const char *const header[] = {"schema", "collective", "n_ranks", "n_nodes",
+    static const char *const header[] = {"schema",     "collective",  "n_ranks",     "n_nodes",
                                          "size_bytes", "expected_ns", "measured_ns", "ratio",
-                                         "algorithm", "protocol", NULL};
+                                         "algorithm",  "protocol",    NULL};
     OrrCsvWriter w = {.out = out};
     orr_csv_put_row(&w, header);
     for (guint t = 0; t < n; t++)
@@ -214,8 +214,11 @@ static bool run_check(OrrCli *cli, GError **error) {
         !orr_cli_int(cli, "nodes", 1, 1 << 24, &n_nodes, error))
         return false;
     g_autoptr(GString) notes = g_string_new(NULL);
-    OrrImport import = {.path = orr_cli_argument(cli, 1), .op = orr_cli_value(cli, "op"),
-                        .n_ranks = (guint)n_ranks, .n_nodes = (guint)n_nodes, .notes = notes};
+    OrrImport import = {.path = orr_cli_argument(cli, 1),
+                        .op = orr_cli_value(cli, "op"),
+                        .n_ranks = (guint)n_ranks,
+                        .n_nodes = (guint)n_nodes,
+                        .notes = notes};
     g_autoptr(OrrMeasuredTables) tables = orr_nccl_tests_read(&import, error);
     fputs(notes->str, stderr);
     if (!tables)
@@ -244,7 +247,8 @@ const OrrCommand orr_cmd_check = {
     .summary = "hold a log of collectives against what the machine should do",
     .synopsis = "CLUSTER LOG",
     .description =
-        "CLUSTER is a name (orrery list clusters), the path of a cluster file, or a one-line shape; "
+        "CLUSTER is a name (orrery list clusters), the path of a cluster file, or a one-line "
+        "shape; "
         "LOG the output of nccl-tests, rccl-tests or PyTorch's all_reduce_bench. Prints expected "
         "and measured time and bandwidth by size, their ratio at the plateau and, where it is out "
         "of tolerance, the faults that would explain it, with the evidence. Exit status 1: out of "

@@ -9,7 +9,8 @@
 
 static const OrrOption options[] = {
     ORR_OPTION_JSON,
-    {"csv", 0, NULL, false, "a line for each row: measured, predicted, error, or why it was skipped"},
+    {"csv", 0, NULL, false,
+     "a line for each row: measured, predicted, error, or why it was skipped"},
     ORR_OPTION_OUTPUT,
     {"all-rows", 0, NULL, false, "rows too that their tables do not recommend"},
     {"plot", 0, "DIR", false, "draw predicted against measured into a folder"},
@@ -95,8 +96,10 @@ const OrrCommand orr_cmd_validate = {
     .summary = "hold the simulator against published measurements and print its errors",
     .synopsis = "[DIR|FILE...]",
     .description =
-        "Each row of the tables (CSV, columns by name; orrery's doc/validate.md lists them) becomes "
-        "a job, is simulated and compared with what was measured: step times, collectives, kernels, "
+        "Each row of the tables (CSV, columns by name; orrery's doc/validate.md lists them) "
+        "becomes "
+        "a job, is simulated and compared with what was measured: step times, collectives, "
+        "kernels, "
         "memory. What a row leaves open is chosen by rules that are printed; rows that cannot be "
         "expressed are counted by reason. Without an argument the shipped table of published runs "
         "is used. Rows run in parallel; the result does not depend on it.\n\n"

@@ -30,7 +30,7 @@ typedef struct {
     double params;
     double step_time_ns, tokens_per_gpu_per_s, tflops_per_gpu;
     double memory_bytes; /* the fullest GPU's, as printed; `note` says if allocated or reserved */
-    bool is_trial; /* of a table of what fits and what does not */
+    bool is_trial;       /* of a table of what fits and what does not */
     OrrOutcome outcome;
     bool is_recommended; /* the table's own judgement; true where it has none */
     char *flaw;          /* why the row can't be read: "gpus = eight: ..."; NULL: sound */
@@ -39,10 +39,10 @@ typedef struct {
 typedef struct {
     uint32_t file, line;
     char *id, *system, *gpu, *interconnect;
-    char *what;         /* as written, where `kind` is ORR_N_COLLECTIVES: not one of ours */
-    uint32_t version;   /* of NCCL: 22706; 0: not stated */
+    char *what;       /* as written, where `kind` is ORR_N_COLLECTIVES: not one of ours */
+    uint32_t version; /* of NCCL: 22706; 0: not stated */
     OrrCollective kind;
-    OrrAlgo algo;       /* forced; ORR_N_ALGOS: free */
+    OrrAlgo algo; /* forced; ORR_N_ALGOS: free */
     OrrDtype dtype;
     uint32_t n_ranks, n_nodes;
     int64_t bytes; /* nccl-tests' size */
@@ -52,8 +52,8 @@ typedef struct {
 typedef struct {
     uint32_t file, line;
     char *id, *gpu;
-    char *flaw;          /* why it can't be compared; NULL: sound */
-    OrrKernelKind kind;  /* ORR_K_GEMM or ORR_K_ATTENTION, forward */
+    char *flaw;         /* why it can't be compared; NULL: sound */
+    OrrKernelKind kind; /* ORR_K_GEMM or ORR_K_ATTENTION, forward */
     OrrDtype dtype;
     bool is_block_scaled; /* FP8 with scales per 128 */
     bool is_causal;
@@ -64,10 +64,10 @@ typedef struct {
 } OrrPublishedKernel;
 
 typedef struct {
-    char **files; /* base names, NULL-terminated */
-    char **hashes; /* SHA-256 of each, NULL-terminated */
+    char **files;                   /* base names, NULL-terminated */
+    char **hashes;                  /* SHA-256 of each, NULL-terminated */
     GArray *runs, *calls, *kernels; /* of the structs above */
-    GPtrArray *others; /* char *: "FILE: why nothing in it can be compared" */
+    GPtrArray *others;              /* char *: "FILE: why nothing in it can be compared" */
 } OrrPublished;
 
 OrrPublished *orr_published_new(void);

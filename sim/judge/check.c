@@ -95,8 +95,10 @@ static bool few_channels(OrrCommPlace *p, OrrNcclForce *f, double management) {
 }
 
 static const Fault faults[] = {
-    {"sockets", "traffic between nodes goes over sockets on the management network (NCCL_IB_HCA, "
-                "NCCL_NET or a missing plugin), not over the fast NICs", sockets},
+    {"sockets",
+     "traffic between nodes goes over sockets on the management network (NCCL_IB_HCA, "
+     "NCCL_NET or a missing plugin), not over the fast NICs",
+     sockets},
     {"one_nic", "all GPUs of a node share one NIC", one_nic},
     {"half_of_the_nics", "half of the NICs are used, two GPUs a NIC", half_nics},
     {"nic_across_the_socket", "the NICs in use sit behind the other CPU, or GPUDirect is off",
@@ -238,9 +240,8 @@ OrrCheck *orr_judge_check(const OrrMeasuredTable *table, const OrrCommPlace *pla
                           const OrrNcclForce *force, double management_bytes_per_s,
                           double tolerance_frac, GError **error) {
     g_autoptr(OrrCheck) c = g_new0(OrrCheck, 1);
-    c->wire_bytes_per_s = place->n_domains > 1
-                              ? place->nic_bytes_per_s * place->nics_per_domain
-                              : place->nvlink_bytes_per_s;
+    c->wire_bytes_per_s = place->n_domains > 1 ? place->nic_bytes_per_s * place->nics_per_domain
+                                               : place->nvlink_bytes_per_s;
     if (!fill_rows(c, table, place, force, error))
         return NULL;
     fill_plateau(c);

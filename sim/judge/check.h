@@ -22,18 +22,18 @@ typedef struct {
 typedef struct {
     const char *code, *words; /* static */
     char *evidence;
-    double error_frac;        /* mean error over the sizes above 64 KiB if this is the cause */
+    double error_frac; /* mean error over the sizes above 64 KiB if this is the cause */
 } OrrCheckCause;
 
 typedef struct {
     OrrCheckRow *rows;
     uint32_t n_rows;
-    double plateau_ratio; /* median over the sizes within 4 of the largest */
-    double error_frac;    /* as of causes, of the sound machine */
-    double wire_bytes_per_s; /* most busbw that a ring may show; 0: none to compare with */
+    double plateau_ratio;     /* median over the sizes within 4 of the largest */
+    double error_frac;        /* as of causes, of the sound machine */
+    double wire_bytes_per_s;  /* most busbw that a ring may show; 0: none to compare with */
     bool is_faster_than_wire; /* a ring could not do it */
     bool is_within;           /* plateau within the tolerance */
-    OrrCheckCause *causes; /* likeliest first */
+    OrrCheckCause *causes;    /* likeliest first */
     uint32_t n_causes;
 } OrrCheck;
 

@@ -14,7 +14,8 @@ static void use(OrrJudgeCase *c, OrrJudgeRule rule) {
 }
 
 #define MAX_MICRO_BATCHES 16384 /* ours: published steps have a few hundred */
-#define COMMON_NODE 8 /* GPUs of every node of ours but the trays of an NVL72 (topologies/nodes) */
+#define COMMON_NODE 8 /* GPUs of every node of ours but the trays of an NVL72 (topologies/nodes)   \
+                       */
 
 /* Whether @text holds @words, in any case. */
 static bool has(const char *text, const char *words) {
@@ -58,8 +59,8 @@ static const char *lacks(const OrrPublishedRun *row) {
     for (size_t i = 0; i < G_N_ELEMENTS(needs); i++)
         if (needs[i].value == 0)
             return needs[i].why;
-    if (!row->is_trial && row->step_time_ns <= 0 &&
-        row->tokens_per_gpu_per_s <= 0 && row->tflops_per_gpu <= 0)
+    if (!row->is_trial && row->step_time_ns <= 0 && row->tokens_per_gpu_per_s <= 0 &&
+        row->tflops_per_gpu <= 0)
         return "no measured time or rate";
     return NULL;
 }
@@ -245,10 +246,10 @@ static void map_recompute(const OrrPublishedRun *row, OrrJudgeCase *c) {
     bool is_none = g_str_has_prefix(row->recompute, "none");
     if (!row->recompute[0])
         use(c, ORR_RULE_RECOMPUTE);
-    r->policy = is_none                                                ? ORR_RECOMPUTE_NONE
-                : has(row->recompute, "selective")                      ? ORR_RECOMPUTE_SELECTIVE
+    r->policy = is_none                            ? ORR_RECOMPUTE_NONE
+                : has(row->recompute, "selective") ? ORR_RECOMPUTE_SELECTIVE
                 : has(row->recompute, "full") || has(row->recompute, "yes") ? ORR_RECOMPUTE_FULL
-                                                                        : ORR_RECOMPUTE_NONE;
+                                                                            : ORR_RECOMPUTE_NONE;
     r->method = ORR_RECOMPUTE_UNIFORM;
     r->layers = 1;
 }

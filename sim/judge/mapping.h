@@ -13,8 +13,8 @@ typedef struct {
     char *cluster_ref;         /* "h100-ib:64" */
     uint32_t rules;            /* bits 1 << OrrJudgeRule that were used */
     OrrJudgeMeasure measure;
-    bool is_hardware_flops;    /* the source's TFLOP/s count recomputed work */
-    bool is_allocated;         /* its memory is what was allocated, not what was reserved */
+    bool is_hardware_flops; /* the source's TFLOP/s count recomputed work */
+    bool is_allocated;      /* its memory is what was allocated, not what was reserved */
     OrrModel *model;
     OrrJob *job;
 } OrrJudgeCase;

@@ -5,7 +5,7 @@
 
 #include "sim/base/stats.h"
 
-#define CUT_FRAC 0.5            /* single errors in the macro mean (issue 4) */
+#define CUT_FRAC 0.5                 /* single errors in the macro mean (issue 4) */
 #define BIG_BYTES (INT64_C(1) << 20) /* where bandwidth, not latency, decides (issue 4) */
 
 double orr_judge_error(const OrrValidationRow *row) {

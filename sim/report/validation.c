@@ -190,9 +190,9 @@ void orr_report_validation_json(const OrrValidation *v, OrrOut *out) {
 }
 
 void orr_report_validation_csv(const OrrValidation *v, OrrOut *out) {
-    static const char *const header[] = {"schema", "of", "file", "line", "id", "gpu", "group",
-                                         "cluster", "size_bytes", "measured", "predicted", "unit",
-                                         "error_frac", "skipped", "detail", NULL};
+    static const char *const header[] = {
+        "schema",     "of",       "file",      "line", "id",         "gpu",     "group",  "cluster",
+        "size_bytes", "measured", "predicted", "unit", "error_frac", "skipped", "detail", NULL};
     OrrCsvWriter w = {.out = out};
     orr_csv_put_row(&w, header);
     for (guint i = 0; i < v->rows->len; i++) {
