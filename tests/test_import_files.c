@@ -21,6 +21,7 @@ typedef struct {
 #define NL "nccl-tests-logs/"
 #define T "topology"
 #define K "kineto"
+#define C "chakra"
 #define A "a100-sxm-80"
 static const Expected all[] = {
     {N, NL "aws-1.log", NULL, 59, "used as far as it is whole, 29 rows"},
@@ -124,12 +125,23 @@ static const Expected all[] = {
     {K, KL "sampled-128gpu-rank0.json.gz", NULL, 210, "send_recv"},
     {K, KL "tiny-base.json.gz", NULL, 11, NULL},
     {K, KL "tiny-test.json.gz", NULL, 11, NULL},
+#define CL "chakra-et/"
+    {C, CL "astra-all_reduce-4npus.0.et", NULL, 2, "none of 1 operations has a duration"},
+    {C, CL "astra-all_reduce-4npus.1.et", NULL, 2, NULL},
+    {C, CL "astra-all_reduce-4npus.2.et", NULL, 2, NULL},
+    {C, CL "astra-custom_ring_8npus.0.et", NULL, 36, "28 of 35 operations have no duration"},
+    {C, CL "chakra-chakra.0.et", NULL, 3665, "broadcast,212480,28000,"},
+    {C, CL "linear_et.json.gz", NULL, 932, "none of 931 operations has a duration"},
+    {C, CL "odd-is-json.et", NULL, 0, "the trace has no node"},
+    {C, CL "odd-truncated.et", NULL, 0, "byte 3: the file ends within a message"},
+    {C, CL "resnet_1gpu_et-1.0.3-chakra.0.0.4.json.gz", NULL, 14392, "none of 14391 operations"},
+    {C, CL "simple_add_et-1.0.1.json.gz", NULL, 39, "none of 38 operations has a duration"},
 };
 
 /* Folders whose every file must stand in the table. */
 static const char *const folders[] = {"nccl-tests-logs", "megatron-logs", "torchtitan-logs",
                                       "nccl-topo-xml",   "hwloc-xml",     "ibnetdiscover",
-                                      "nvidia-smi-topo", "kineto-traces"};
+                                      "nvidia-smi-topo", "kineto-traces", "chakra-et"};
 
 static char *shared_files(void) {
     const char *shared = g_getenv("ORRERY_SHARED"), *top = g_getenv("top_srcdir");

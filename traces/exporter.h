@@ -11,6 +11,7 @@ typedef struct {
     const OrrProgram *program;
     const char *job, *gpu;
     uint32_t world_size, gpus_per_node;
+    int64_t step_time_ns;    /* known once the run has ended: exporters look at their end */
     double peak_flops_per_s; /* of one GPU, for the MFU counter; 0: no such counter */
     void *data;
     /* What to call a rank: "stage 3, TP 0, DP 12"; g_free. */
@@ -40,6 +41,7 @@ typedef struct {
 typedef struct {
     const char *name, *summary, *source;
     const char *suffix; /* of its files: ".json" */
+    bool is_per_rank;   /* a file holds one rank, not compressed: PREFIX.RANK.et */
     /* State for one output. Both are borrowed until `end`. */
     void *(*begin)(const OrrTraceContext *context, const OrrTraceView *view, OrrOut *out);
     /* Spans of a stream in order; those outside of the window come too, marked, so that calls can

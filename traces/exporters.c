@@ -10,6 +10,7 @@ const OrrExporter *const orr_exporters[] = {
     &orr_trace__chrome,
     &orr_trace__csv,
     &orr_trace__passes,
+    &orr_trace__chakra,
     NULL,
 };
 

@@ -38,7 +38,10 @@ static bool open_each(OrrTrace *t, GError **error) {
     for (uint32_t i = 0; i < q->n_ranks; i++) {
         File *f = &t->files[i];
         f->view = (OrrTraceView){&q->ranks[i], 1, q->from_ns, q->to_ns, true};
-        g_autofree char *name = g_strdup_printf("rank-%07u%s.gz", q->ranks[i], q->exporter->suffix);
+        bool is_bare = q->exporter->is_per_rank; /* NAME.RANK.et, as simulators look for them */
+        g_autofree char *name =
+            is_bare ? g_strdup_printf("trace.%u%s", q->ranks[i], q->exporter->suffix)
+                    : g_strdup_printf("rank-%07u%s.gz", q->ranks[i], q->exporter->suffix);
         g_autofree char *path = g_build_filename(q->directory, name, NULL);
         if (!open_file(t, f, path, error))
             return false;
@@ -52,6 +55,11 @@ OrrTrace *orr_trace_open(const OrrTraceRequest *request, GError **error) {
                        "a file a rank for %u ranks: at most %d files at once; choose fewer "
                        "ranks, or write one file",
                        request->n_ranks, MAX_FILES);
+        return NULL;
+    }
+    if (!request->directory && request->exporter->is_per_rank && request->n_ranks > 1) {
+        orr_fail_usage(error, "the format %s has one rank a file: say --per-rank DIR",
+                       request->exporter->name);
         return NULL;
     }
     g_autoptr(OrrTrace) t = g_new0(OrrTrace, 1);

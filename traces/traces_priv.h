@@ -7,6 +7,7 @@
 extern const OrrExporter orr_trace__chrome;
 extern const OrrExporter orr_trace__csv;
 extern const OrrExporter orr_trace__passes;
+extern const OrrExporter orr_trace__chakra;
 
 #define ORR_TRACE_NAME_MAX 160
 /* The name of the event as the PyTorch profiler shows it: "ncclDevKernel_AllReduce_Sum_bf16_RING_LL

@@ -11,7 +11,8 @@
 static const OrrOption options[] = {
     ORR_OPTION_OUTPUT,
     {"op", 0, "NAMES", false, "nccl-tests: the collective, or one a table, comma-separated"},
-    {"ranks", 0, "N", false, "nccl-tests: how many ranks took part, if the file does not say; failures: the GPUs"},
+    {"ranks", 0, "N", false,
+     "nccl-tests: how many ranks took part, if the file does not say; failures: the GPUs"},
     {"gpu", 0, "NAME", false, "topology: the GPU (orrery list gpus), if the file does not name it"},
     {"nic", 0, "RATE", false, "topology: rate of a NIC such as 400G, if the file does not say"},
     {"nodes", 0, "N", false, "topology: how many such nodes the cluster has"},
@@ -29,15 +30,16 @@ static const OrrImporter *find(const char *name, GError **error) {
     return NULL;
 }
 
-static bool take_window(const OrrCli *cli, double *window_ns, GError **error)
-{
+static bool take_window(const OrrCli *cli, double *window_ns, GError **error) {
     g_autoptr(GError) flaw = NULL;
     const char *text = orr_cli_value(cli, "window");
     if (!orr_units_parse(text, ORR_DIM_TIME, window_ns, &flaw))
         return orr_fail_usage(error, "orrery import: --window %s: %s", text, flaw->message);
     if (!(*window_ns >= 1 && *window_ns <= 1e19))
-        return orr_fail_usage(error, "orrery import: --window %s: a time above 0, such as 54d, would "
-                              "do", text);
+        return orr_fail_usage(error,
+                              "orrery import: --window %s: a time above 0, such as 54d, would "
+                              "do",
+                              text);
     return true;
 }
 
@@ -89,10 +91,13 @@ const OrrCommand orr_cmd_import = {
         "topology: NCCL topology XML, a table of nvidia-smi topo -m or rocm-smi, hwloc XML or "
         "a listing of ibnetdiscover becomes a cluster file with its node in it. PCIe links that "
         "are slower than others of their kind are told.\n\n"
-        "failures: a table of counts (component, count; with --ranks and --window), a table of events "
+        "failures: a table of counts (component, count; with --ranks and --window), a table of "
+        "events "
         "(time_h, component), or sacct -P becomes a file of failure rates.\n\n"
         "kineto: a trace of the PyTorch profiler becomes a CSV table: kernels by name and "
         "stream, collectives by size and group, and how the window divides.\n\n"
+        "chakra: a Chakra execution trace (protobuf or JSON) becomes a CSV table, a row an "
+        "operation; orrery step runs the trace itself.\n\n"
         "  orrery import hf config.json -o my-model.ini\n"
         "  orrery import failures counts.csv --ranks 16384 --window 54d -o my-failures.ini\n"
         "  orrery show model ./my-model.ini\n"

@@ -2,6 +2,7 @@
 #include "sim/cli/commands.h"
 
 #include "sim/cli/run.h"
+#include "sim/cli/step_replay.h"
 #include "sim/report/formats.h"
 
 #include <stdio.h>
@@ -46,6 +47,8 @@ static bool write_record(const OrrCli *cli, const OrrRecord *record, GError **er
 static bool run_step(OrrCli *cli, GError **error) {
     if (orr_cli_has(cli, "json") && orr_cli_has(cli, "csv"))
         return orr_fail_usage(error, "orrery step: --json or --csv, not both");
+    if (orr_cli_is_trace(orr_cli_argument(cli, 0)))
+        return orr_cli_step_replay(cli, orr_cli_argument(cli, 0), error);
     g_autoptr(OrrCliRun) run = orr_cli_run_prepare(cli, orr_cli_argument(cli, 0), error);
     if (!run)
         return false;
@@ -70,7 +73,8 @@ const OrrCommand orr_cmd_step = {
     .synopsis = "JOB",
     .description =
         "JOB is a name (orrery list jobs), the path of a job file, or a report saved with --json, "
-        "which is run again. The report goes to standard output.\n\n"
+        "which is run again. The report goes to standard output. A Chakra execution trace (a name "
+        "that ends in .et) is run with the durations that it records.\n\n"
         "Keys of the job's own groups (layout, batch, schedule, precision, recompute, network, "
         "nccl) "
         "and of the files it names (model, framework, cluster, node, gpu) can be set on the "

@@ -11,7 +11,7 @@ static const OrrOption options[] = {
     {"ranks", 'r', "LIST", false, "ranks, such as 0-7,64 (default: rank 0)"},
     {"window", 'w', "FROM..TO", false,
      "spans that touch this part of the step, such as 1.0s..1.2s"},
-    {"format", 'f', "NAME", false, "chrome, csv or passes (default: chrome)"},
+    {"format", 'f', "NAME", false, "chrome, csv, passes or chakra (default: chrome)"},
     {"per-rank", 0, "DIR", false, "a file a rank in DIR, as a profiler would leave them"},
     ORR_OPTION_OUTPUT,
     ORR_RUN_OPTIONS,
@@ -81,8 +81,10 @@ static bool run_trace(OrrCli *cli, GError **error) {
         return false;
     OrrProbe probe = orr_trace_probe(trace);
     OrrTraceCounts counts;
-    if (!orr_cli_run_execute(run, cli, &probe, ranks, request.n_ranks, error) ||
-        !orr_trace_close(trace, &counts, error))
+    if (!orr_cli_run_execute(run, cli, &probe, ranks, request.n_ranks, error))
+        return false;
+    context.step_time_ns = orr_step_record(run->run)->step_time_ns;
+    if (!orr_trace_close(trace, &counts, error))
         return false;
     say_counts(cli, &counts, request.n_ranks);
     return true;

@@ -5,6 +5,7 @@
 #include "calibrate/nccl_tests.h"
 #include "calibrate/run_log.h"
 #include "topologies/import_topology.h"
+#include "traces/chakra.h"
 #include "traces/kineto.h"
 #include "workloads/import_failures.h"
 #include "workloads/import_hf.h"
@@ -16,6 +17,7 @@ const OrrImporter *const orr_importers[] = {
     &orr_importer_log,
     &orr_importer_topology,
     &orr_importer_kineto,
+    &orr_importer_chakra,
     &orr_importer_failures,
     NULL,
 };
@@ -27,6 +29,7 @@ const char *const orr_importer_names[] = {
     "log",
     "topology",
     "kineto",
+    "chakra",
     "failures",
     NULL,
 };
