@@ -127,7 +127,7 @@ static OrrBound *bind(const OrrProgram *program, GArray *kernel_ns) {
     bound->weight = g_new(uint32_t, 1);
     bound->weight[0] = 1;
     bound->role = g_new0(uint16_t, 1);
-    bound->hw = g_new0(uint8_t, 1);
+    bound->hw = g_new0(uint32_t, 1);
     bound->kernel_ns = (int64_t *)(void *)g_array_free(kernel_ns, FALSE);
     for (int k = 0; k < ORR_N_COMM_KINDS; k++)
         bound->rate[0][k] = bound->rate[1][k] = ORR_RATE_ONE;
