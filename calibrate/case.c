@@ -8,8 +8,8 @@
 #include <string.h>
 
 const char *const orr_case_kind_names[] = {
-    "gemm", "batched_gemm", "grouped_gemm", "attention",  "unfused_attention",
-    "kernel", "copy",       "launch",       "collective", NULL,
+    "gemm",   "batched_gemm", "grouped_gemm", "attention",  "unfused_attention",
+    "kernel", "copy",         "launch",       "collective", NULL,
 };
 const char *const orr_ranks_shape_names[] = {"world", "node", "rail", "stride", NULL};
 
@@ -54,21 +54,20 @@ static const char *const pass_names[] = {"forward", "dgrad", "wgrad", NULL};
 enum { COLUMN_KIND, COLUMN_OP, COLUMN_DTYPE, COLUMN_PASS, COLUMN_RANKS, N_WORDS };
 
 const char *const orr_case_columns[] = {
-    "kind",       "op",     "dtype",     "pass",     "ranks",       "m",
-    "n",          "k",      "batch",     "sequence", "heads",       "kv_heads",
-    "head_dim",   "causal", "rows",      "columns",  "bytes",       "in_place",
-    "group_gpus", "stride", "n_groups",  "compute",  "l2_flushed",  NULL,
+    "kind",  "op",       "dtype",      "pass",     "ranks",    "m",       "n",          "k",
+    "batch", "sequence", "heads",      "kv_heads", "head_dim", "causal",  "rows",       "columns",
+    "bytes", "in_place", "group_gpus", "stride",   "n_groups", "compute", "l2_flushed", NULL,
 };
 _Static_assert(G_N_ELEMENTS(orr_case_columns) == ORR_N_CASE_COLUMNS + 1, "a column a field");
 
 /* Fields of the columns behind the words. */
 static const size_t offsets[] = {
-    offsetof(OrrCase, m),          offsetof(OrrCase, n),          offsetof(OrrCase, k),
-    offsetof(OrrCase, batch),      offsetof(OrrCase, sequence),   offsetof(OrrCase, heads),
-    offsetof(OrrCase, kv_heads),   offsetof(OrrCase, head_dim),   offsetof(OrrCase, is_causal),
-    offsetof(OrrCase, rows),       offsetof(OrrCase, columns),    offsetof(OrrCase, bytes),
-    offsetof(OrrCase, is_in_place), offsetof(OrrCase, group_gpus), offsetof(OrrCase, stride),
-    offsetof(OrrCase, n_groups),   offsetof(OrrCase, has_compute), offsetof(OrrCase, flushes_l2),
+    offsetof(OrrCase, m),           offsetof(OrrCase, n),           offsetof(OrrCase, k),
+    offsetof(OrrCase, batch),       offsetof(OrrCase, sequence),    offsetof(OrrCase, heads),
+    offsetof(OrrCase, kv_heads),    offsetof(OrrCase, head_dim),    offsetof(OrrCase, is_causal),
+    offsetof(OrrCase, rows),        offsetof(OrrCase, columns),     offsetof(OrrCase, bytes),
+    offsetof(OrrCase, is_in_place), offsetof(OrrCase, group_gpus),  offsetof(OrrCase, stride),
+    offsetof(OrrCase, n_groups),    offsetof(OrrCase, has_compute), offsetof(OrrCase, flushes_l2),
 };
 _Static_assert(G_N_ELEMENTS(offsets) == ORR_N_CASE_COLUMNS - N_WORDS, "a field a column");
 
@@ -83,9 +82,8 @@ char *orr_case_cell(const OrrCase *c, guint i) {
     case COLUMN_OP:
         return g_strdup(orr_case_op_name(c));
     case COLUMN_DTYPE:
-        return g_strdup(c->kind == ORR_CASE_LAUNCH || c->kind == ORR_CASE_COPY
-                            ? ""
-                            : orr_dtype_name(c->dtype));
+        return g_strdup(
+            c->kind == ORR_CASE_LAUNCH || c->kind == ORR_CASE_COPY ? "" : orr_dtype_name(c->dtype));
     case COLUMN_PASS:
         return g_strdup(c->kind <= ORR_CASE_KERNEL ? pass_names[c->pass] : "");
     case COLUMN_RANKS:

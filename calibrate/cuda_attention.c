@@ -40,8 +40,8 @@ static bool run(OrrCuda *cuda, OrrWork *w, GError **error) {
     if (a->b.d_q_sum && !orr_cuda__ok(cudaMemsetAsync(a->b.d_q_sum, 0, a->query_bytes, w->stream),
                                       "cudaMemset", error))
         return false;
-    return cudnn_ok(cudnnBackendExecute(cuda->cudnn, a->graph->plan, a->graph->pack),
-                    "attention", error);
+    return cudnn_ok(cudnnBackendExecute(cuda->cudnn, a->graph->plan, a->graph->pack), "attention",
+                    error);
 }
 
 #define N_SAMPLES 3
@@ -144,9 +144,9 @@ static bool run_forward(OrrCuda *cuda, OrrWork *w, GError **error) {
     OrrGraph *g = plan(cuda, w, &forward, error);
     if (!g)
         return false;
-    bool is_good = cudnn_ok(cudnnBackendExecute(cuda->cudnn, g->plan, g->pack),
-                            "attention forward", error) &&
-                   orr_cuda__ok(cudaDeviceSynchronize(), "attention forward", error);
+    bool is_good =
+        cudnn_ok(cudnnBackendExecute(cuda->cudnn, g->plan, g->pack), "attention forward", error) &&
+        orr_cuda__ok(cudaDeviceSynchronize(), "attention forward", error);
     orr_graph_free(g);
     return is_good;
 }

@@ -38,8 +38,8 @@ static bool compare(OrrCuda *cuda, OrrWork *w, double *error_frac, double *toler
         char a = 0, b = 1;
         if (!orr_cuda__ok(cudaMemcpy(&a, (const char *)c->from + at, 1, cudaMemcpyDefault),
                           "cudaMemcpy", error) ||
-            !orr_cuda__ok(cudaMemcpy(&b, (const char *)to + at, 1, cudaMemcpyDefault),
-                          "cudaMemcpy", error))
+            !orr_cuda__ok(cudaMemcpy(&b, (const char *)to + at, 1, cudaMemcpyDefault), "cudaMemcpy",
+                          error))
             return false;
         *error_frac = fmax(*error_frac, a != b);
     }

@@ -1,10 +1,11 @@
-/* Dense products through cuBLASLt, the best algorithm by its heuristic; batched ones too, and groups
- * of unequal products through cuBLAS.
+/* Dense products through cuBLASLt, the best algorithm by its heuristic; batched ones too, and
+ * groups of unequal products through cuBLAS.
  *
  * A product is C[m, n] = A B with inner size k, all row-major as frameworks hold them; cuBLAS sees
- * the transposed, column-major. The pass says how the operands lie: forward is X W' (weights n x k),
- * the input gradient dY W, the weight gradient dY' X. FP8 has one layout only (A and B both along k),
- * for all passes: frameworks keep transposed copies, because Hopper multiplies no other. */
+ * the transposed, column-major. The pass says how the operands lie: forward is X W' (weights n x
+ * k), the input gradient dY W, the weight gradient dY' X. FP8 has one layout only (A and B both
+ * along k), for all passes: frameworks keep transposed copies, because Hopper multiplies no other.
+ */
 #include "calibrate/cuda_priv.h"
 
 #include "calibrate/fill.h"
@@ -128,8 +129,8 @@ static bool describe_matrix(cublasLtMatrixLayout_t *m, OrrDtype dtype, int64_t r
     return orr_cuda__blas_ok(cublasLtMatrixLayoutCreate(m, type_of(dtype), (uint64_t)rows,
                                                         (uint64_t)columns, rows),
                              "cublasLtMatrixLayoutCreate", error) &&
-           orr_cuda__blas_ok(cublasLtMatrixLayoutSetAttribute(*m, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
-                                                              &count, sizeof count),
+           orr_cuda__blas_ok(cublasLtMatrixLayoutSetAttribute(
+                                 *m, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
                              "batch count", error) &&
            orr_cuda__blas_ok(
                cublasLtMatrixLayoutSetAttribute(*m, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
@@ -177,10 +178,10 @@ static bool choose(OrrWork *w, GError **error) {
     size_t workspace = ORR_WORKSPACE_BYTES;
     bool is_good =
         orr_cuda__blas_ok(cublasLtMatmulPreferenceCreate(&preference), "preference", error) &&
-        orr_cuda__blas_ok(cublasLtMatmulPreferenceSetAttribute(
-                              preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
-                              sizeof workspace),
-                          "preference", error) &&
+        orr_cuda__blas_ok(
+            cublasLtMatmulPreferenceSetAttribute(
+                preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace),
+            "preference", error) &&
         orr_cuda__blas_ok(cublasLtMatmulAlgoGetHeuristic(w->gpu->lt, g->product, g->first,
                                                          g->second, g->result, g->result,
                                                          preference, 1, &best, &n),
@@ -202,8 +203,8 @@ OrrWork *orr_cuda__gemm(OrrCuda *cuda, OrrGpu *gpu, const OrrCase *c, GError **e
     g->one = 1;
     g->a = orr_cuda__random(w, g->layout.in, g->batch * c->m * c->k, 1, error);
     g->b = g->a ? orr_cuda__random(w, g->layout.in, g->batch * c->k * c->n, 2, error) : NULL;
-    g->c = g->b ? orr_cuda__buffer(w, (size_t)(g->batch * c->m * c->n) *
-                                          orr_cuda__size(g->layout.out), error)
+    g->c = g->b ? orr_cuda__buffer(
+                      w, (size_t)(g->batch * c->m * c->n) * orr_cuda__size(g->layout.out), error)
                 : NULL;
     if (g->c && describe_product(w, error) && choose(w, error))
         return w;
@@ -270,8 +271,9 @@ static void *addresses(OrrWork *w, void *data, size_t part_bytes, int n, GError 
     for (int i = 0; i < n; i++)
         host[i] = (char *)data + (size_t)i * part_bytes;
     void *device = orr_cuda__buffer(w, sizeof(void *) * (size_t)n, error);
-    if (!device || !orr_cuda__ok(cudaMemcpy(device, host, sizeof(void *) * (size_t)n,
-                                            cudaMemcpyHostToDevice), "cudaMemcpy", error))
+    if (!device ||
+        !orr_cuda__ok(cudaMemcpy(device, host, sizeof(void *) * (size_t)n, cudaMemcpyHostToDevice),
+                      "cudaMemcpy", error))
         return NULL;
     return device;
 }

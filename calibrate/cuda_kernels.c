@@ -64,15 +64,15 @@ static bool fill_inputs(OrrWork *w, GError **error) {
     int64_t n = c->rows * c->columns;
     bool is_adam = c->op == ORR_MEM_ADAM, is_cast = c->op == ORR_MEM_CAST;
     bool is_norm = c->op == ORR_MEM_LAYER_NORM || c->op == ORR_MEM_RMS_NORM;
-    bool has_second = is_norm || is_adam || c->op == ORR_MEM_SWIGLU ||
-                      c->op == ORR_MEM_RESIDUAL_DROPOUT;
+    bool has_second =
+        is_norm || is_adam || c->op == ORR_MEM_SWIGLU || c->op == ORR_MEM_RESIDUAL_DROPOUT;
     OrrDtype first = is_adam || is_cast ? ORR_FP32 : c->dtype;
     a->in[0] = orr_cuda__random(w, first, n, 1, error);
     if (!a->in[0])
         return false;
     if (has_second)
-        a->in[1] = orr_cuda__random(w, is_adam ? ORR_FP32 : c->dtype, is_norm ? c->columns : n, 2,
-                                    error);
+        a->in[1] =
+            orr_cuda__random(w, is_adam ? ORR_FP32 : c->dtype, is_norm ? c->columns : n, 2, error);
     if (has_second && !a->in[1])
         return false;
     bool has_third = a->is_backward || is_adam;

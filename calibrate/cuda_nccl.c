@@ -92,10 +92,10 @@ static bool start_comms(OrrCuda *cuda, OrrCollectives *s, const ncclUniqueId *id
     for (int i = 0; is_good && i < cuda->n_gpus; i++) {
         if (s->groups[i] < 0)
             continue;
-        is_good = orr_cuda__ok(cudaSetDevice(cuda->gpus[i].id), "cudaSetDevice", error) &&
-                  nccl_ok(ncclCommInitRank(&s->comms[i], s->group_gpus, ids[s->groups[i]],
-                                           s->places[i]),
-                          "ncclCommInitRank", error);
+        is_good =
+            orr_cuda__ok(cudaSetDevice(cuda->gpus[i].id), "cudaSetDevice", error) &&
+            nccl_ok(ncclCommInitRank(&s->comms[i], s->group_gpus, ids[s->groups[i]], s->places[i]),
+                    "ncclCommInitRank", error);
     }
     return nccl_ok(ncclGroupEnd(), "starting NCCL", is_good ? error : NULL) && is_good;
 }
@@ -182,8 +182,8 @@ static bool run(OrrCuda *cuda, OrrWork *w, GError **error) {
         if (s->members[i].takes_part)
             status = enqueue(&w->c, s, &s->members[i], cuda->gpus[i].stream);
     ncclResult_t end = ncclGroupEnd();
-    return nccl_ok(status != ncclSuccess ? status : end, orr_collective_name((OrrCollective)w->c.op),
-                   error);
+    return nccl_ok(status != ncclSuccess ? status : end,
+                   orr_collective_name((OrrCollective)w->c.op), error);
 }
 
 /* Time of one product by itself. */
@@ -395,12 +395,11 @@ static bool make_member(OrrCuda *cuda, int i, const OrrCase *c, Collective *s, G
 
 OrrWork *orr_cuda__collective(OrrCuda *cuda, const OrrCase *c, GError **error) {
     int64_t elements = c->bytes / (int64_t)orr_cuda__size(c->dtype), n = c->group_gpus;
-    bool is_parted = c->op == ORR_ALL_GATHER || c->op == ORR_REDUCE_SCATTER ||
-                     c->op == ORR_ALL_TO_ALL;
+    bool is_parted =
+        c->op == ORR_ALL_GATHER || c->op == ORR_REDUCE_SCATTER || c->op == ORR_ALL_TO_ALL;
     if (is_parted)
         elements -= elements % n;
-    if (orr_ranks_n_groups(cuda->n_world, (int)n, (int)c->stride) < c->n_groups ||
-        elements == 0) {
+    if (orr_ranks_n_groups(cuda->n_world, (int)n, (int)c->stride) < c->n_groups || elements == 0) {
         orr_cuda__refuse(error, elements ? "needs more GPUs" : "fewer elements than GPUs");
         return NULL;
     }

@@ -31,7 +31,7 @@ typedef struct {
     OrrGpu *gpus;
     int n_gpus; /* of this process */
     int n_world, n_per_node;
-    int first; /* world number of gpus[0] */
+    int first;   /* world number of gpus[0] */
     void *flush; /* of GPU 0; as large as flush_bytes */
     size_t flush_bytes;
     struct cudaDeviceProp properties;

@@ -1,5 +1,5 @@
-/* Attention without fusion: batched products and softmax, a kernel each, one after another. The mask
- * costs nothing here, as in frameworks that fold it into the softmax. Each part brings its own
+/* Attention without fusion: batched products and softmax, a kernel each, one after another. The
+ * mask costs nothing here, as in frameworks that fold it into the softmax. Each part brings its own
  * buffers: only times count, and each part's result is checked by itself. */
 #include "calibrate/cuda_priv.h"
 

@@ -186,9 +186,10 @@ static int64_t ask_heuristics(OrrGraph *g, OrrDescriptor graph, cudnnBackendHeur
         found[i] = make(g, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     int64_t n = 0;
     if (!g->why)
-        note(g, cudnnBackendGetAttribute(d, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                         CUDNN_TYPE_BACKEND_DESCRIPTOR, MAX_CONFIGURATIONS, &n,
-                                         found), "the heuristics");
+        note(g,
+             cudnnBackendGetAttribute(d, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                      CUDNN_TYPE_BACKEND_DESCRIPTOR, MAX_CONFIGURATIONS, &n, found),
+             "the heuristics");
     return g->why ? 0 : n;
 }
 
@@ -204,8 +205,10 @@ static bool try_plan(OrrGraph *g, OrrDescriptor configuration) {
     if (g->why || cudnnBackendFinalize(d) != CUDNN_STATUS_SUCCESS)
         return false;
     int64_t n = 0;
-    note(g, cudnnBackendGetAttribute(d, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
-                                     1, &n, &g->workspace_bytes), "the workspace");
+    note(g,
+         cudnnBackendGetAttribute(d, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
+                                  &n, &g->workspace_bytes),
+         "the workspace");
     g->plan = d;
     return !g->why;
 }
@@ -240,8 +243,7 @@ bool orr_graph_bind(OrrGraph *g, void *workspace, GError **error) {
 OrrDescriptor orr_graph_device(const char *json, GError **error) {
     OrrDescriptor d = NULL;
 #if CUDNN_VERSION >= 90800
-    cudnnStatus_t status =
-        cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &d);
+    cudnnStatus_t status = cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &d);
     if (status == CUDNN_STATUS_SUCCESS)
         status = cudnnBackendSetAttribute(d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
                                           CUDNN_TYPE_CHAR, (int64_t)strlen(json) + 1, json);

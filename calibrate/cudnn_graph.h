@@ -16,9 +16,9 @@
 typedef cudnnBackendDescriptor_t OrrDescriptor;
 
 typedef struct {
-    cudnnHandle_t handle;   /* NULL: plan only, for @device */
-    OrrDescriptor device;   /* of orr_graph_device; or NULL */
-    GPtrArray *made;        /* all descriptors but @device */
+    cudnnHandle_t handle; /* NULL: plan only, for @device */
+    OrrDescriptor device; /* of orr_graph_device; or NULL */
+    GPtrArray *made;      /* all descriptors but @device */
     OrrDescriptor ops[ORR_GRAPH_MAX_OPS];
     int n_ops;
     int64_t ids[ORR_GRAPH_MAX_TENSORS]; /* of tensors with data */
@@ -52,7 +52,8 @@ void orr_graph_matmul(OrrGraph *g, OrrDescriptor a, OrrDescriptor b, OrrDescript
 void orr_graph_reduce(OrrGraph *g, cudnnReduceTensorOp_t op, OrrDescriptor x, OrrDescriptor y);
 /* The same elements under other sizes and strides. */
 void orr_graph_reshape(OrrGraph *g, OrrDescriptor x, OrrDescriptor y);
-/* An operation that consists of tensors: @names and @tensors in pairs; NULL tensors are left out. */
+/* An operation that consists of tensors: @names and @tensors in pairs; NULL tensors are left out.
+ */
 void orr_graph_op(OrrGraph *g, cudnnBackendDescriptorType_t type,
                   const cudnnBackendAttributeName_t *names, const OrrDescriptor *tensors, int n);
 /* Makes the plan of the first engine that takes the graph. ORR_ERROR_NO if none does. */

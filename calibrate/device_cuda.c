@@ -111,8 +111,9 @@ bool orr_cuda__element(const void *data, OrrDtype dtype, int64_t i, double *valu
             cudaMemcpy(&x, (const char *)data + (size_t)i * size, size, cudaMemcpyDeviceToHost),
             "reading a result", error))
         return false;
-    *value = dtype == ORR_BF16 ? bf16_value(x.half) : dtype == ORR_FP16 ? fp16_value(x.half)
-                                                                        : x.single;
+    *value = dtype == ORR_BF16   ? bf16_value(x.half)
+             : dtype == ORR_FP16 ? fp16_value(x.half)
+                                 : x.single;
     return true;
 }
 
@@ -132,8 +133,9 @@ bool orr_cuda__time(OrrCuda *cuda, OrrWork *w, uint32_t n, double *ns, GError **
     *ns = 0;
     uint32_t rounds = flushes ? n : 1, repeats = flushes ? 1 : n;
     for (uint32_t round = 0; round < rounds; round++) {
-        if (flushes && !orr_cuda__ok(cudaMemsetAsync(cuda->flush, (int)round, cuda->flush_bytes,
-                                                     w->stream), "flushing the cache", error))
+        if (flushes &&
+            !orr_cuda__ok(cudaMemsetAsync(cuda->flush, (int)round, cuda->flush_bytes, w->stream),
+                          "flushing the cache", error))
             return false;
         cudaEventRecord(g->begin, w->stream);
         for (uint32_t i = 0; i < repeats; i++)

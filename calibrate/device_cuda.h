@@ -1,5 +1,5 @@
-/* NVIDIA GPUs through the CUDA runtime, cuBLASLt, cuDNN, NCCL and NVML. One process has all GPUs that
- * it sees, or under MPI the one of its place on the node. Sets no clock, power or mode. */
+/* NVIDIA GPUs through the CUDA runtime, cuBLASLt, cuDNN, NCCL and NVML. One process has all GPUs
+ * that it sees, or under MPI the one of its place on the node. Sets no clock, power or mode. */
 #ifndef ORR_CALIBRATE_DEVICE_CUDA_H
 #define ORR_CALIBRATE_DEVICE_CUDA_H
 

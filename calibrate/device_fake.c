@@ -152,8 +152,8 @@ static bool time_repeats(OrrDevice *d, OrrWork *w, uint32_t n, OrrTiming *timing
     if (m->vanishes_after && f->n_timed > m->vanishes_after)
         return orr_fail_env(error, "the GPU is lost");
     OrrRandom draws = orr_random(m->seed, "fake device");
-    double noise = m->noise_frac * orr_random_normal(draws, (uint64_t)f->n_timed,
-                                                     (uint64_t)f->ranks->rank);
+    double noise =
+        m->noise_frac * orr_random_normal(draws, (uint64_t)f->n_timed, (uint64_t)f->ranks->rank);
     timing->ns = w->ns * fmax(1 + noise, 0.5);
     f->spent_ns += timing->ns * n;
     if (w->c.has_compute) {

@@ -1,6 +1,6 @@
 /* A machine that only computes what it would take: the whole flow of the calibrator, collectives of
- * many GPUs included, runs on it without a GPU; and as its parameters are known, what is fitted from
- * its records can be judged.
+ * many GPUs included, runs on it without a GPU; and as its parameters are known, what is fitted
+ * from its records can be judged.
  *
  * Products: the longer of FLOPs over the peak and bytes over HBM, and a fixed time a kernel.
  * Collectives: rings, steps times a latency and bytes over the slowest link; groups across nodes
@@ -20,8 +20,8 @@ typedef struct {
     double nic_bytes_per_s, nic_step_ns;   /* one a GPU */
     double compute_slowdown_frac;          /* of a product beside a collective */
     double noise_frac;                     /* deviation of a sample */
-    int64_t vanishes_after; /* calls of time; 0: stays */
-    int64_t wrong_every;    /* every so many-th check fails; 0: none */
+    int64_t vanishes_after;                /* calls of time; 0: stays */
+    int64_t wrong_every;                   /* every so many-th check fails; 0: none */
     uint64_t seed;
 } OrrFakeMachine;
 

@@ -66,8 +66,8 @@ static bool verdict(const OrrOutcome *n, GError **error) {
 }
 
 /* Opened in process 0 only; all learn whether it went well. */
-static bool open_records(const OrrCalibrateOptions *o, OrrRanks *ranks,
-                         const OrrDeviceFacts *facts, OrrRecords **records, GError **error) {
+static bool open_records(const OrrCalibrateOptions *o, OrrRanks *ranks, const OrrDeviceFacts *facts,
+                         OrrRecords **records, GError **error) {
     GError *mine = NULL;
     *records = ranks->rank == 0 ? orr_records_open(o->output, facts, &mine) : NULL;
     return orr_ranks_agree(ranks, mine, error);
@@ -88,7 +88,9 @@ bool orr_calibrate(const OrrCalibrateOptions *o, OrrDevice *d, OrrRanks *ranks,
     OrrPlan plan = {.cases = (const OrrCase *)(const void *)cases->data,
                     .n_cases = cases->len,
                     .sampling = o->is_full ? orr_sampling_full : orr_sampling_quick,
-                    .budget_s = o->minutes ? o->minutes * 60.0 : o->is_full ? 0 : QUICK_BUDGET_S,
+                    .budget_s = o->minutes   ? o->minutes * 60.0
+                                : o->is_full ? 0
+                                             : QUICK_BUDGET_S,
                     .is_stopped = is_stopped,
                     .data = data,
                     .records = records,

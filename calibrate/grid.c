@@ -84,16 +84,16 @@ static void attention(OrrCaseKind kind, bool is_full, GArray *cases) {
         for (int64_t d = 64; d <= 128; d *= 2)
             for (int64_t share = 1; share <= (is_fused ? 8 : 1); share *= is_full ? 2 : 8)
                 for (int variant = 0; variant < 4; variant++)
-                    orr_grid__add(cases, (OrrCase){.kind = kind,
-                                                   .dtype = ORR_BF16,
-                                                   .pass = variant & 1 ? ORR_PASS_DGRAD
-                                                                       : ORR_PASS_FORWARD,
-                                                   .is_causal = variant >> 1,
-                                                   .batch = MAX(16384 / s, 1),
-                                                   .sequence = s,
-                                                   .heads = 32,
-                                                   .kv_heads = 32 / share,
-                                                   .head_dim = d});
+                    orr_grid__add(cases,
+                                  (OrrCase){.kind = kind,
+                                            .dtype = ORR_BF16,
+                                            .pass = variant & 1 ? ORR_PASS_DGRAD : ORR_PASS_FORWARD,
+                                            .is_causal = variant >> 1,
+                                            .batch = MAX(16384 / s, 1),
+                                            .sequence = s,
+                                            .heads = 32,
+                                            .kv_heads = 32 / share,
+                                            .head_dim = d});
 }
 
 static bool has_backward(OrrMemKernel op) {
@@ -108,14 +108,14 @@ static void kernels(bool is_full, GArray *cases) {
         for (int64_t rows = is_full ? 64 : 256; rows <= 65536; rows *= is_full ? 4 : 16)
             for (guint w = 0; w < (op == ORR_MEM_CROSS_ENTROPY ? 3 : 5); w += is_full ? 1 : 2)
                 for (int pass = 0; pass <= has_backward((OrrMemKernel)op); pass++)
-                    orr_grid__add(cases, (OrrCase){.kind = ORR_CASE_KERNEL,
-                                                   .op = op,
-                                                   .dtype = ORR_BF16,
-                                                   .pass = (OrrKernelPass)pass,
-                                                   .rows = rows,
-                                                   .columns = op == ORR_MEM_CROSS_ENTROPY
-                                                                  ? vocabularies[w]
-                                                                  : widths[w]});
+                    orr_grid__add(cases,
+                                  (OrrCase){.kind = ORR_CASE_KERNEL,
+                                            .op = op,
+                                            .dtype = ORR_BF16,
+                                            .pass = (OrrKernelPass)pass,
+                                            .rows = rows,
+                                            .columns = op == ORR_MEM_CROSS_ENTROPY ? vocabularies[w]
+                                                                                   : widths[w]});
 }
 
 static void copies(bool is_full, int n_gpus, GArray *cases) {

@@ -4,7 +4,7 @@
 typedef struct {
     OrrRanksShape shape;
     int group_gpus, stride;
-    bool is_crowd;   /* all groups at once, else the first alone */
+    bool is_crowd;    /* all groups at once, else the first alone */
     bool is_detailed; /* all sizes, in place and not, with compute beside it */
 } Group;
 

@@ -94,14 +94,14 @@ __device__ static void row_scale(const T *x, int64_t columns, bool is_layer, flo
     float v[WIDTH], sum = 0, square = 0;
     *mean = 0;
     if (is_layer) {
-        FOR_ROW (at, columns) {
+        FOR_ROW(at, columns) {
             load(x, at, v);
             for (int i = 0; i < WIDTH; i++)
                 sum += v[i];
         }
         *mean = block_sum(sum) / (float)columns;
     }
-    FOR_ROW (at, columns) {
+    FOR_ROW(at, columns) {
         load(x, at, v);
         for (int i = 0; i < WIDTH; i++)
             square += (v[i] - *mean) * (v[i] - *mean);
@@ -115,7 +115,7 @@ __global__ static void norm(const T *in, const T *weight, T *out, int64_t column
     T *y = out + blockIdx.x * columns;
     float mean, scale, v[WIDTH], w[WIDTH];
     row_scale(x, columns, is_layer, &mean, &scale);
-    FOR_ROW (at, columns) {
+    FOR_ROW(at, columns) {
         load(x, at, v);
         load(weight, at, w);
         for (int i = 0; i < WIDTH; i++)
@@ -131,7 +131,7 @@ __global__ static void norm_backward(const T *in, const T *weight, const T *grad
     T *dx = out + blockIdx.x * columns;
     float mean, scale, v[WIDTH], w[WIDTH], dy[WIDTH], a = 0, b = 0;
     row_scale(x, columns, is_layer, &mean, &scale);
-    FOR_ROW (at, columns) {
+    FOR_ROW(at, columns) {
         load(x, at, v);
         load(weight, at, w);
         load(g, at, dy);
@@ -142,7 +142,7 @@ __global__ static void norm_backward(const T *in, const T *weight, const T *grad
     }
     a = is_layer ? block_sum(a) / (float)columns : 0;
     b = block_sum(b) / (float)columns;
-    FOR_ROW (at, columns) {
+    FOR_ROW(at, columns) {
         load(x, at, v);
         load(weight, at, w);
         load(g, at, dy);
@@ -155,7 +155,7 @@ __global__ static void norm_backward(const T *in, const T *weight, const T *grad
 template <typename T>
 __global__ static void rotary(const T *x, T *y, const float2 *table, int64_t n, int64_t columns) {
     float v[WIDTH];
-    FOR_ALL (at, n) {
+    FOR_ALL(at, n) {
         load(x, at, v);
         int64_t position = at / columns % ORR_ROTARY_POSITIONS, pair = at % columns / 2;
         for (int i = 0; i < WIDTH; i += 2) {
@@ -176,7 +176,7 @@ __global__ static void rotary_table(float2 *table) {
 
 template <typename T> __global__ static void swiglu(const T *gate, const T *up, T *y, int64_t n) {
     float g[WIDTH], u[WIDTH];
-    FOR_ALL (at, n) {
+    FOR_ALL(at, n) {
         load(gate, at, g);
         load(up, at, u);
         for (int i = 0; i < WIDTH; i++)
@@ -189,7 +189,7 @@ template <typename T>
 __global__ static void swiglu_backward(const T *gate, const T *up, const T *grad, T *d_gate,
                                        T *d_up, int64_t n) {
     float g[WIDTH], u[WIDTH], d[WIDTH];
-    FOR_ALL (at, n) {
+    FOR_ALL(at, n) {
         load(gate, at, g);
         load(up, at, u);
         load(grad, at, d);
@@ -210,15 +210,16 @@ __global__ static void swiglu_backward(const T *gate, const T *up, const T *grad
 template <typename T>
 __global__ static void gelu(const T *x, const T *grad, T *y, int64_t n, bool is_backward) {
     float v[WIDTH], d[WIDTH];
-    FOR_ALL (at, n) {
+    FOR_ALL(at, n) {
         load(x, at, v);
         if (is_backward)
             load(grad, at, d);
         for (int i = 0; i < WIDTH; i++) {
             float a = v[i], t = tanhf(GELU_C * (a + GELU_B * a * a * a));
-            v[i] = is_backward ? d[i] * ((1 + t) / 2 + a / 2 * (1 - t * t) * GELU_C *
-                                                           (1 + 3 * GELU_B * a * a))
-                               : a * (1 + t) / 2;
+            v[i] =
+                is_backward
+                    ? d[i] * ((1 + t) / 2 + a / 2 * (1 - t * t) * GELU_C * (1 + 3 * GELU_B * a * a))
+                    : a * (1 + t) / 2;
         }
         store(y, at, v);
     }
@@ -229,7 +230,7 @@ __global__ static void residual_dropout(const T *x, const T *residual, T *y, uin
                                         int64_t n) {
     float v[WIDTH], r[WIDTH];
     const uint64_t keep = (uint64_t)(ORR_DROPOUT_KEEP * 16777216.0); /* of 2^24 */
-    FOR_ALL (at, n) {
+    FOR_ALL(at, n) {
         load(x, at, v);
         load(residual, at, r);
         uint64_t bits = 0;
@@ -247,7 +248,7 @@ __global__ static void residual_dropout(const T *x, const T *residual, T *y, uin
 template <typename T>
 __device__ static void row_exponents(const T *x, int64_t columns, float *largest, float *sum) {
     float v[WIDTH], most = -INFINITY, part = 0;
-    FOR_ROW (at, columns) {
+    FOR_ROW(at, columns) {
         load(x, at, v);
         float before = most;
         for (int i = 0; i < WIDTH; i++)
@@ -268,7 +269,7 @@ __global__ static void softmax(const T *in, T *out, float *losses, int64_t colum
     float largest, sum, v[WIDTH];
     row_exponents(x, columns, &largest, &sum);
     int64_t target = losses ? blockIdx.x % columns : -1;
-    FOR_ROW (at, columns) {
+    FOR_ROW(at, columns) {
         load(x, at, v);
         for (int i = 0; i < WIDTH; i++) {
             if (at + i == target)
@@ -284,14 +285,14 @@ __global__ static void softmax_backward(const T *in, const T *grad, T *out, int6
     const T *y = in + blockIdx.x * columns, *g = grad + blockIdx.x * columns;
     T *dx = out + blockIdx.x * columns;
     float v[WIDTH], d[WIDTH], sum = 0;
-    FOR_ROW (at, columns) {
+    FOR_ROW(at, columns) {
         load(y, at, v);
         load(g, at, d);
         for (int i = 0; i < WIDTH; i++)
             sum += v[i] * d[i];
     }
     sum = block_sum(sum);
-    FOR_ROW (at, columns) {
+    FOR_ROW(at, columns) {
         load(y, at, v);
         load(g, at, d);
         for (int i = 0; i < WIDTH; i++)
@@ -305,7 +306,7 @@ __global__ static void adam(float *weight, float *first, float *second, const T 
                             int64_t n) {
     float w[WIDTH], m[WIDTH], v[WIDTH], g[WIDTH];
     const float b1 = (float)ORR_ADAM_BETA1, b2 = (float)ORR_ADAM_BETA2;
-    FOR_ALL (at, n) {
+    FOR_ALL(at, n) {
         load(weight, at, w);
         load(first, at, m);
         load(second, at, v);
@@ -324,7 +325,7 @@ __global__ static void adam(float *weight, float *first, float *second, const T 
 
 template <typename T> __global__ static void cast(const float *x, T *y, int64_t n) {
     float v[WIDTH];
-    FOR_ALL (at, n) {
+    FOR_ALL(at, n) {
         load(x, at, v);
         store(y, at, v);
     }
@@ -334,7 +335,7 @@ template <typename T>
 __global__ static void permute(const T *in, T *out, int64_t rows, int64_t columns) {
     int64_t source = (int64_t)blockIdx.x * ORR_PERMUTE_STRIDE % rows;
     float v[WIDTH];
-    FOR_ROW (at, columns) {
+    FOR_ROW(at, columns) {
         load(in + source * columns, at, v);
         store(out + blockIdx.x * columns, at, v);
     }

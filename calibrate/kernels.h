@@ -23,7 +23,7 @@ extern "C" {
  *   cast        in: x (FP32); out: y
  *   permute     in: x; out: y */
 typedef struct {
-    int op;   /* OrrMemKernel */
+    int op;    /* OrrMemKernel */
     int dtype; /* OrrDtype: BF16, FP16 or FP32 */
     int is_backward;
     int64_t rows, columns;

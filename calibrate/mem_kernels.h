@@ -1,5 +1,5 @@
-/* The kernels bound by memory and the constants that they share with their reference; plain C without
- * GLib, so that nvcc reads it too. */
+/* The kernels bound by memory and the constants that they share with their reference; plain C
+ * without GLib, so that nvcc reads it too. */
 #ifndef ORR_CALIBRATE_MEM_KERNELS_H
 #define ORR_CALIBRATE_MEM_KERNELS_H
 

@@ -1,4 +1,5 @@
-/* NVML by dlopen. Names and numbers: NVML API reference (nvmlClockType_t, nvmlTemperatureSensors_t). */
+/* NVML by dlopen. Names and numbers: NVML API reference (nvmlClockType_t,
+ * nvmlTemperatureSensors_t). */
 #include "calibrate/nvml.h"
 
 #include <dlfcn.h>

@@ -7,8 +7,8 @@
 
 typedef struct OrrNvml OrrNvml;
 
-/* @library NULL: the driver's. @bus_id: PCI address of the GPU as CUDA gives it. NULL if there is no
- * such library or GPU. */
+/* @library NULL: the driver's. @bus_id: PCI address of the GPU as CUDA gives it. NULL if there is
+ * no such library or GPU. */
 OrrNvml *orr_nvml_open(const char *library, const char *bus_id);
 /* NULL: all NAN. */
 void orr_nvml_read(const OrrNvml *n, OrrReadings *readings);

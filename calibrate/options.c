@@ -32,8 +32,7 @@ static bool check(OrrCalibrateOptions *o, char **argv, GError **error) {
     return find_kinds(o, error);
 }
 
-bool orr_calibrate_options(char **argv, OrrCalibrateOptions *o, bool *is_answered,
-                           GError **error) {
+bool orr_calibrate_options(char **argv, OrrCalibrateOptions *o, bool *is_answered, GError **error) {
     *o = (OrrCalibrateOptions){0};
     *is_answered = false;
     gboolean wants_help = FALSE;
@@ -45,7 +44,8 @@ bool orr_calibrate_options(char **argv, OrrCalibrateOptions *o, bool *is_answere
         {"minutes", 0, 0, G_OPTION_ARG_INT, &o->minutes, "begin no case after so long", "N"},
         {"only", 0, 0, G_OPTION_ARG_STRING_ARRAY, &o->only,
          "measure this kind (repeatable): gemm, batched_gemm, grouped_gemm, attention, "
-         "unfused_attention, kernel, copy, launch, collective", "KIND"},
+         "unfused_attention, kernel, copy, launch, collective",
+         "KIND"},
         {"shapes", 0, 0, G_OPTION_ARG_FILENAME, &o->shapes,
          "measure the shapes of a CSV file (orrery show shapes JOB writes one), not a grid",
          "FILE"},

@@ -28,14 +28,38 @@ struct OrrRecords {
 #define SYNC_ROWS 64
 
 static const char *const result_columns[] = {
-    "status",         "time_ns",          "min_ns",         "mean_ns",
-    "p10_ns",         "p90_ns",           "spread_frac",    "n_samples",
-    "n_repeats",      "error_frac",       "flops",          "moved_bytes",
-    "flops_per_s",    "algbw_bytes_per_s", "busbw_bytes_per_s", "compute_ns",
-    "compute_beside_ns", "algo",          "proto",          "sm_clock_mhz",
-    "memory_clock_mhz", "power_watts",    "temperature_c",  "device",
-    "n_gpus",         "gpus_per_node",    "driver",         "cuda",
-    "cublas",         "cudnn",            "nccl",           "reason",
+    "status",
+    "time_ns",
+    "min_ns",
+    "mean_ns",
+    "p10_ns",
+    "p90_ns",
+    "spread_frac",
+    "n_samples",
+    "n_repeats",
+    "error_frac",
+    "flops",
+    "moved_bytes",
+    "flops_per_s",
+    "algbw_bytes_per_s",
+    "busbw_bytes_per_s",
+    "compute_ns",
+    "compute_beside_ns",
+    "algo",
+    "proto",
+    "sm_clock_mhz",
+    "memory_clock_mhz",
+    "power_watts",
+    "temperature_c",
+    "device",
+    "n_gpus",
+    "gpus_per_node",
+    "driver",
+    "cuda",
+    "cublas",
+    "cudnn",
+    "nccl",
+    "reason",
     NULL,
 };
 /* Columns that must be the same in all rows of a file. */
@@ -81,8 +105,10 @@ static bool check_row(const OrrRecords *r, const OrrCsv *csv, guint row, char **
 static bool read_rows(OrrRecords *r, const char *text, gsize length, GError **error) {
     g_autofree char *header = orr_records_header();
     if (!g_str_has_prefix(text, header) || text[strlen(header)] != '\n')
-        return orr_fail_input(error, "%s: not a file of orrery-calibrate of this version; another "
-                                     "-o FILE would do", r->path);
+        return orr_fail_input(error,
+                              "%s: not a file of orrery-calibrate of this version; another "
+                              "-o FILE would do",
+                              r->path);
     g_autoptr(OrrCsv) csv = orr_csv_parse(r->path, text, length, ORR_CSV_PLAIN, error);
     if (!csv)
         return false;
@@ -189,8 +215,7 @@ static void put_times(OrrCsvWriter *w, const OrrCase *c, const OrrRecord *record
     orr_csv_put_double(w, is_timed ? record->error_frac : none);
     double flops = orr_case_flops(c), bytes = orr_case_bytes(c);
     bool is_collective = c->kind == ORR_CASE_COLLECTIVE;
-    double factor =
-        is_collective ? orr_case_bus_factor((OrrCollective)c->op, c->group_gpus) : none;
+    double factor = is_collective ? orr_case_bus_factor((OrrCollective)c->op, c->group_gpus) : none;
     orr_csv_put_double(w, flops);
     orr_csv_put_double(w, bytes);
     orr_csv_put_double(w, is_timed && flops > 0 ? flops / second : none);

@@ -9,7 +9,7 @@ typedef struct {
     const OrrCase *cases;
     guint n_cases;
     OrrSampling sampling;
-    double budget_s; /* no new case after so long; 0: no limit */
+    double budget_s;                /* no new case after so long; 0: no limit */
     bool (*is_stopped)(void *data); /* asked between cases; may be NULL */
     void *data;
     OrrRecords *records; /* NULL but in process 0 */

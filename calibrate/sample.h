@@ -6,9 +6,9 @@
 #include "calibrate/device.h"
 
 typedef struct {
-    double warm_up_ns;     /* run at least so long before the first sample */
-    double sample_ns;      /* a sample has as many repeats as take so long */
-    uint32_t n_samples;    /* as many, unless limit_ns comes first */
+    double warm_up_ns;  /* run at least so long before the first sample */
+    double sample_ns;   /* a sample has as many repeats as take so long */
+    uint32_t n_samples; /* as many, unless limit_ns comes first */
     uint32_t n_min_samples;
     uint32_t n_max_repeats; /* of one sample */
     double limit_ns;        /* no new sample after so long */
@@ -20,7 +20,7 @@ extern const OrrSampling orr_sampling_quick, orr_sampling_full;
 /* Of one repeat, over the samples, over the slowest process. */
 typedef struct {
     double median_ns, mean_ns, min_ns, p10_ns, p90_ns;
-    double spread_frac; /* (p90 - p10) / median */
+    double spread_frac;                   /* (p90 - p10) / median */
     double compute_ns, compute_beside_ns; /* medians; NAN without compute */
     uint32_t n_samples, n_repeats;
 } OrrSummary;

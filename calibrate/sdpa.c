@@ -1,7 +1,7 @@
 /* Attention as graphs: the unified operation forward where it has no mask to apply, else its parts,
  * which cuDNN's engines know as a pattern and fuse. Formulas: Dao 2023 (FlashAttention-2),
- * algorithms 1 and 2. In the versions that this was written for (9.13 to 9.19) the unified operation
- * takes no causal mask, and no engine has it backward. */
+ * algorithms 1 and 2. In the versions that this was written for (9.13 to 9.19) the unified
+ * operation takes no causal mask, and no engine has it backward. */
 #include "calibrate/sdpa.h"
 
 typedef struct {
@@ -14,22 +14,22 @@ typedef struct {
 /* A tensor of heads that lies batch, sequence, heads, width. */
 static OrrDescriptor heads(const Build *s, void *data, int64_t n_heads) {
     const OrrCase *c = s->c;
-    OrrTensor t = {.size = {c->batch, n_heads, c->sequence, c->head_dim},
-                   .stride = {c->sequence * n_heads * c->head_dim, c->head_dim,
-                              n_heads * c->head_dim, 1},
-                   .type = s->type,
-                   .data = data};
+    OrrTensor t = {
+        .size = {c->batch, n_heads, c->sequence, c->head_dim},
+        .stride = {c->sequence * n_heads * c->head_dim, c->head_dim, n_heads * c->head_dim, 1},
+        .type = s->type,
+        .data = data};
     return orr_graph_tensor(s->g, &t);
 }
 
 /* The same read as width by sequence. */
 static OrrDescriptor heads_transposed(const Build *s, void *data, int64_t n_heads) {
     const OrrCase *c = s->c;
-    OrrTensor t = {.size = {c->batch, n_heads, c->head_dim, c->sequence},
-                   .stride = {c->sequence * n_heads * c->head_dim, c->head_dim, 1,
-                              n_heads * c->head_dim},
-                   .type = s->type,
-                   .data = data};
+    OrrTensor t = {
+        .size = {c->batch, n_heads, c->head_dim, c->sequence},
+        .stride = {c->sequence * n_heads * c->head_dim, c->head_dim, 1, n_heads * c->head_dim},
+        .type = s->type,
+        .data = data};
     return orr_graph_tensor(s->g, &t);
 }
 
@@ -46,7 +46,8 @@ static OrrDescriptor per_query(const Build *s, void *data) {
 /* Queries by keys, within the graph. */
 static OrrDescriptor scores(const Build *s, cudnnDataType_t type) {
     int64_t n = s->c->sequence, h = s->c->heads;
-    OrrTensor t = {.size = {s->c->batch, h, n, n}, .stride = {h * n * n, n * n, n, 1}, .type = type};
+    OrrTensor t = {
+        .size = {s->c->batch, h, n, n}, .stride = {h * n * n, n * n, n, 1}, .type = type};
     return orr_graph_tensor(s->g, &t);
 }
 
@@ -68,14 +69,13 @@ static OrrDescriptor scalar(const Build *s, float *value) {
 
 static void unified_forward(const Build *s) {
     const cudnnBackendAttributeName_t names[] = {
-        CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC,
-        CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC,
+        CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC,     CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC,
+        CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC,     CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC,
         CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC, CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC};
     const OrrSdpaBuffers *b = s->b;
-    const OrrDescriptor tensors[] = {
-        heads(s, b->q, s->c->heads),    heads(s, b->k, s->c->kv_heads),
-        heads(s, b->v, s->c->kv_heads), heads(s, b->o, s->c->heads),
-        per_query(s, b->stats),         scalar(s, b->scale)};
+    const OrrDescriptor tensors[] = {heads(s, b->q, s->c->heads),    heads(s, b->k, s->c->kv_heads),
+                                     heads(s, b->v, s->c->kv_heads), heads(s, b->o, s->c->heads),
+                                     per_query(s, b->stats),         scalar(s, b->scale)};
     orr_graph_op(s->g, CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR, names, tensors,
                  G_N_ELEMENTS(names));
 }
@@ -117,11 +117,11 @@ static void parts_forward(const Build *s) {
 /* dQ = dS K, summed in FP32 over blocks of keys, then rounded. */
 static void query_gradient(const Build *s, OrrDescriptor ds, OrrDescriptor k) {
     const OrrCase *c = s->c;
-    OrrTensor t = {.size = {c->batch, c->heads, c->sequence, c->head_dim},
-                   .stride = {c->sequence * c->heads * c->head_dim, c->head_dim,
-                              c->heads * c->head_dim, 1},
-                   .type = CUDNN_DATA_FLOAT,
-                   .data = s->b->d_q_sum};
+    OrrTensor t = {
+        .size = {c->batch, c->heads, c->sequence, c->head_dim},
+        .stride = {c->sequence * c->heads * c->head_dim, c->head_dim, c->heads * c->head_dim, 1},
+        .type = CUDNN_DATA_FLOAT,
+        .data = s->b->d_q_sum};
     OrrDescriptor sum = orr_graph_tensor(s->g, &t);
     orr_graph_matmul(s->g, ds, k, sum);
     orr_graph_pointwise(s->g, CUDNN_POINTWISE_IDENTITY, sum, NULL, NULL,

@@ -12,8 +12,8 @@ typedef struct {
     void *q, *k, *v, *o;
     void *stats; /* FP32, a value a query and head: maximum plus logarithm of the sum */
     void *d_o, *d_q, *d_k, *d_v;
-    void *delta;        /* FP32, a value a query and head: the backward pass's own */
-    void *d_q_sum;      /* FP32, as large as q: sums before they are rounded */
+    void *delta;                 /* FP32, a value a query and head: the backward pass's own */
+    void *d_q_sum;               /* FP32, as large as q: sums before they are rounded */
     float *scale, *one, *lowest; /* on the host */
 } OrrSdpaBuffers;
 

@@ -12,18 +12,12 @@ static const struct {
     OrrCaseKind kind;
     const char *op;
 } aliases[] = {
-    {"norm", ORR_CASE_KERNEL, "rms_norm"},
-    {"rotary", ORR_CASE_KERNEL, "rotary"},
-    {"activation", ORR_CASE_KERNEL, "swiglu"},
-    {"residual", ORR_CASE_KERNEL, "residual_dropout"},
-    {"softmax", ORR_CASE_KERNEL, "softmax"},
-    {"cross_entropy", ORR_CASE_KERNEL, "cross_entropy"},
-    {"optimizer", ORR_CASE_KERNEL, "adam"},
-    {"cast", ORR_CASE_KERNEL, "cast"},
-    {"permute", ORR_CASE_KERNEL, "permute"},
-    {"dropout", ORR_CASE_KERNEL, NULL},
-    {"embedding", ORR_CASE_KERNEL, NULL},
-    {"router", ORR_CASE_KERNEL, NULL},
+    {"norm", ORR_CASE_KERNEL, "rms_norm"},     {"rotary", ORR_CASE_KERNEL, "rotary"},
+    {"activation", ORR_CASE_KERNEL, "swiglu"}, {"residual", ORR_CASE_KERNEL, "residual_dropout"},
+    {"softmax", ORR_CASE_KERNEL, "softmax"},   {"cross_entropy", ORR_CASE_KERNEL, "cross_entropy"},
+    {"optimizer", ORR_CASE_KERNEL, "adam"},    {"cast", ORR_CASE_KERNEL, "cast"},
+    {"permute", ORR_CASE_KERNEL, "permute"},   {"dropout", ORR_CASE_KERNEL, NULL},
+    {"embedding", ORR_CASE_KERNEL, NULL},      {"router", ORR_CASE_KERNEL, NULL},
     {"gradient", ORR_CASE_KERNEL, NULL},
 };
 

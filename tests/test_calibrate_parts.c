@@ -25,7 +25,7 @@ static void test_fill_is_spread_evenly_and_exact_in_its_type(void **state) {
 
 static void test_reference_product_follows_the_layout(void **state) {
     (void)state;
-    OrrMatrix a = {1, ORR_FILL_STEPS, 0, 8, 1}; /* 4 x 8 */
+    OrrMatrix a = {1, ORR_FILL_STEPS, 0, 8, 1};      /* 4 x 8 */
     OrrMatrix across = {1, ORR_FILL_STEPS, 0, 1, 8}; /* the same buffer as 8 x 4 */
     double sum = 0;
     for (int l = 0; l < 8; l++)
@@ -71,8 +71,12 @@ static void test_reference_attention_without_scores_is_the_mean(void **state) {
 }
 
 static OrrCase kernel(OrrMemKernel op, OrrKernelPass pass) {
-    return (OrrCase){.kind = ORR_CASE_KERNEL, .op = (int)op, .dtype = ORR_FP32, .pass = pass,
-                     .rows = 16, .columns = 64};
+    return (OrrCase){.kind = ORR_CASE_KERNEL,
+                     .op = (int)op,
+                     .dtype = ORR_FP32,
+                     .pass = pass,
+                     .rows = 16,
+                     .columns = 64};
 }
 
 static void test_reference_softmax_sums_to_one_and_loss_gradient_to_zero(void **state) {

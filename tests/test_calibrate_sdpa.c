@@ -63,8 +63,14 @@ static void test_sdpa_graph_that_makes_no_sense_is_refused(void **state) {
         skip();
     static char memory[4096];
     float scalars[] = {0.1f, 1, -INFINITY};
-    OrrCase c = {.kind = ORR_CASE_ATTENTION, .dtype = ORR_BF16, .is_causal = 1, .batch = 2,
-                 .sequence = 1024, .heads = 16, .kv_heads = 5, .head_dim = 128};
+    OrrCase c = {.kind = ORR_CASE_ATTENTION,
+                 .dtype = ORR_BF16,
+                 .is_causal = 1,
+                 .batch = 2,
+                 .sequence = 1024,
+                 .heads = 16,
+                 .kv_heads = 5,
+                 .head_dim = 128};
     OrrGraph *g = build(device, &c, memory, scalars);
     g_autoptr(GError) error = NULL;
     assert_false(orr_graph_plan(g, &error));

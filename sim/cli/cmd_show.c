@@ -21,14 +21,15 @@ static const struct {
     {"collective", 64, orr_cli_show_collective},
     {"schedule", 2, orr_cli_show_schedule},
     {"program", 2, orr_cli_show_program},
+    {"shapes", 2, orr_cli_show_shapes},
     {"run", 2, orr_cli_show_run},
     {"failure", 2, orr_cli_show_failure},
     {"price", 2, orr_cli_show_price},
     {"share", 2, orr_cli_show_share},
 };
 static const char *const kinds[] = {"cluster", "node",       "gpu",      "model",   "framework",
-                                    "job",     "collective", "schedule", "program", "run",
-                                    "failure", "price",      "share",    NULL};
+                                    "job",     "collective", "schedule", "program", "shapes",
+                                    "run",     "failure",    "price",    "share",   NULL};
 _Static_assert(G_N_ELEMENTS(kinds) == G_N_ELEMENTS(tables) + 1, "kinds are the names of tables");
 
 static const OrrOption options[] = {
@@ -83,6 +84,7 @@ const OrrCommand orr_cmd_show = {
         "run, failure, price, share NAME: a run file; rates of failures, of a unit, per thousand "
         "node-days and of jobs of some sizes; what a GPU-hour costs and when buying is cheaper.\n\n"
         "program JOB: what the job is lowered to, role by role; --set and the like apply.\n\n"
+        "shapes JOB: its kernels as a CSV of shapes, for orrery-calibrate --shapes.\n\n"
         "  orrery show cluster meta-24k-roce:16384 --svg cluster.svg\n"
         "  orrery show cluster 'fat_tree:256 node:8 gpu:h100'\n"
         "  orrery show collective all_reduce 1MiB..1GiB --cluster h100-ib --gpus 64\n"

@@ -13,6 +13,7 @@ bool orr_cli_show_framework(const OrrCli *cli, OrrOut *out, GError **error);
 bool orr_cli_show_job(const OrrCli *cli, OrrOut *out, GError **error);
 bool orr_cli_show_collective(const OrrCli *cli, OrrOut *out, GError **error);
 bool orr_cli_show_schedule(const OrrCli *cli, OrrOut *out, GError **error);
+bool orr_cli_show_shapes(const OrrCli *cli, OrrOut *out, GError **error);
 bool orr_cli_show_program(const OrrCli *cli, OrrOut *out, GError **error);
 bool orr_cli_show_run(const OrrCli *cli, OrrOut *out, GError **error);
 bool orr_cli_show_failure(const OrrCli *cli, OrrOut *out, GError **error);
