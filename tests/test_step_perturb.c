@@ -167,6 +167,46 @@ static void test_a_table_is_what_its_rows_say(void **state) {
     remove(path);
 }
 
+static void percentiles(const char *sets, uint32_t n_threads, OrrRecordPercentiles *out) {
+    g_autoptr(GError) error = NULL;
+    Step *s = step_new("tiny-pipeline", sets, 0);
+    if (!orr_step_run_seeds(s->run, 12, n_threads, &error))
+        fail_msg("%s", error->message);
+    *out = s->record->percentiles;
+    step_free(s);
+}
+
+static void test_seeds_do_not_depend_on_threads_and_agree_with_single_runs(void **state) {
+    (void)state;
+    static const char *const rows[] = {
+        SMALL "perturb.a=gpu:*:speed~normal(1,0.02)",
+        SMALL "perturb.a=gpu:*:speed~normal(1,0.02);network.placement=random",
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        OrrRecordPercentiles one, three;
+        percentiles(rows[i], 1, &one);
+        percentiles(rows[i], 3, &three);
+        assert_memory_equal(&one, &three, sizeof one);
+        int64_t sum = 0;
+        for (int seed = 0; seed < 12; seed++) {
+            g_autofree char *sets = g_strdup_printf("%s;network.seed=%d", rows[i], seed);
+            sum += step_ns(sets);
+        }
+        assert_true(llabs(one.mean_ns - sum / 12) <= 1);
+        assert_true(one.p5_ns <= one.p50_ns && one.p50_ns <= one.p95_ns);
+        assert_true(one.p5_ns < one.p95_ns && one.ci95_ns > 0);
+    }
+}
+
+static void test_seeds_without_a_draw_are_refused(void **state) {
+    (void)state;
+    g_autoptr(GError) error = NULL;
+    Step *s = step_new("tiny-pipeline", SMALL, 0);
+    assert_false(orr_step_run_seeds(s->run, 4, 1, &error));
+    assert_int_equal(error->code, ORR_ERROR_USAGE);
+    step_free(s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts_that_make_no_sense_are_refused_by_the_word),
@@ -177,6 +217,8 @@ int main(void) {
         cmocka_unit_test(test_a_link_and_its_nic_are_the_same),
         cmocka_unit_test(test_draws_are_normal_and_depend_on_seed_and_rank_only),
         cmocka_unit_test(test_a_table_is_what_its_rows_say),
+        cmocka_unit_test(test_seeds_do_not_depend_on_threads_and_agree_with_single_runs),
+        cmocka_unit_test(test_seeds_without_a_draw_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,9 @@ static const OrrOption options[] = {
     ORR_OPTION_CSV,
     ORR_OPTION_OUTPUT,
     ORR_RUN_OPTIONS,
+    {"seeds", 0, "N", false,
+     "step times over N seeds from the job's on: percentiles beside the report of the first"},
+    {"threads", 0, "N", false, "seeds at a time; default: as many as there are processors"},
     {"dump-program", 0, "FILE", false, "write the program that is executed, one operation a line"},
     ORR_OPTION_HELP,
     ORR_OPTION_END,
@@ -56,6 +59,12 @@ static bool run_step(OrrCli *cli, GError **error) {
     if (dump && !dump_program(run, dump, error))
         return false;
     if (!orr_cli_run_execute(run, cli, NULL, NULL, 0, error))
+        return false;
+    int64_t seeds = 0, threads = 0;
+    if (!orr_cli_int(cli, "seeds", 2, 1000000, &seeds, error) ||
+        !orr_cli_int(cli, "threads", 1, 1024, &threads, error))
+        return false;
+    if (seeds > 0 && !orr_step_run_seeds(run->run, (uint32_t)seeds, (uint32_t)threads, error))
         return false;
     const OrrRecord *record = orr_step_record(run->run);
     if (!write_record(cli, record, error))

@@ -228,6 +228,17 @@ static void put_perturbations(const OrrRecord *r, OrrJsonWriter *w) {
         orr_json_end_object(w);
     }
     orr_json_end_array(w);
+    if (r->percentiles.n_seeds > 0) {
+        const OrrRecordPercentiles *p = &r->percentiles;
+        orr_json_begin_object_inline(w, "percentiles");
+        orr_json_put_int(w, "n_seeds", p->n_seeds);
+        orr_json_put_int(w, "p5_ns", p->p5_ns);
+        orr_json_put_int(w, "p50_ns", p->p50_ns);
+        orr_json_put_int(w, "p95_ns", p->p95_ns);
+        orr_json_put_int(w, "mean_ns", p->mean_ns);
+        orr_json_put_int(w, "ci95_ns", p->ci95_ns);
+        orr_json_end_object(w);
+    }
     orr_json_begin_object_inline(w, "rank_waits");
     orr_json_put_int(w, "least_ns", r->waits.least_ns);
     orr_json_put_int(w, "least_rank", r->waits.least_rank);

@@ -2,7 +2,22 @@
  */
 #include "sim/report/report_priv.h"
 
+static void percentiles(const OrrRecord *r, OrrOut *out) {
+    const OrrRecordPercentiles *p = &r->percentiles;
+    if (p->n_seeds == 0)
+        return;
+    OrrFixed p5 = orr_report__time((double)p->p5_ns), p50 = orr_report__time((double)p->p50_ns);
+    OrrFixed p95 = orr_report__time((double)p->p95_ns), mean = orr_report__time((double)p->mean_ns);
+    OrrFixed ci = orr_report__time((double)p->ci95_ns);
+    orr_out_printf(
+        out,
+        "\nOver %u seeds\n  step time %s (5 %%), %s (50 %%), %s (95 %%); mean %s, within "
+        "%s of that at 95 %%\n",
+        p->n_seeds, p5.text, p50.text, p95.text, mean.text, ci.text);
+}
+
 void orr_report__perturbs(const OrrRecord *r, OrrOut *out) {
+    percentiles(r, out);
     if (r->n_perturbs == 0)
         return;
     orr_out_puts(out, "\nNot as it should be\n");

@@ -89,6 +89,13 @@ typedef struct {
     uint32_t least_rank, most_rank;
 } OrrRecordWaits;
 
+/* Step times over seeds. */
+typedef struct {
+    uint32_t n_seeds; /* 0: one seed only */
+    int64_t p5_ns, p50_ns, p95_ns, mean_ns;
+    int64_t ci95_ns; /* half the width of the 95 % interval of the mean */
+} OrrRecordPercentiles;
+
 /* A rank that others waited for. */
 typedef struct {
     uint32_t rank;
@@ -125,6 +132,7 @@ typedef struct OrrRecord {
     OrrRecordStraggler *stragglers; /* most waited for first */
     uint32_t n_stragglers;
     int64_t sound_step_time_ns;      /* without the perturbations; 0 if there are none */
+    OrrRecordPercentiles percentiles;
     OrrRecordWaits waits;            /* of ranks in a step */
 
     uint32_t world_size;

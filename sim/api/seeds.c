@@ -1,0 +1,105 @@
+/* The same step with other seeds: draws of speeds, random placement, hashes of routes.
+ *
+ * Each seed is a function of the job and its number, so the result does not depend on how many
+ * threads share the work. Seeds share what was read and the program; where only speeds are drawn
+ * just the binding is made again, else the whole preparation. */
+#include "sim/api/step_priv.h"
+
+#include <math.h>
+
+#include "sim/base/stats.h"
+
+typedef struct {
+    OrrStepRun *run;
+    uint32_t n;
+    gint next; /* seed; atomic */
+    double *step_ns;
+    GError **errors; /* [n] */
+} Seeds;
+
+static bool changes_places(const OrrStepRun *run) {
+    return run->job->is_random_placement ||
+           orr_cluster_spec(run->cluster)->routing == ORR_ROUTE_ECMP_HASH;
+}
+
+static bool execute(const OrrStepRun *run, const OrrBound *bound, double *step_ns, GError **error) {
+    g_autoptr(OrrBound) folded = run->request->is_unfolded ? NULL : orr_fold(bound);
+    OrrExecOptions options = {.self_check = run->request->self_check};
+    g_autoptr(OrrExecResult) result = orr_exec_run(folded ? folded : bound, &options, error);
+    if (result)
+        *step_ns = (double)result->step_time_ns;
+    return result != NULL;
+}
+
+static bool run_seed(const OrrStepRun *run, uint32_t i, double *step_ns, GError **error) {
+    uint64_t seed = run->job->seed + i;
+    if (changes_places(run)) {
+        OrrStepRequest request = *run->request;
+        request.seed = seed;
+        request.has_seed = true;
+        g_autoptr(OrrStepRun) own = orr_step_prepare(&request, error);
+        return own && execute(own, own->bound, step_ns, error);
+    }
+    OrrLowering in = orr_step__lowering(run);
+    in.seed = seed;
+    g_autoptr(OrrBound) bound = orr_lower_bind(&in, run->program, error);
+    return bound && execute(run, bound, step_ns, error);
+}
+
+static gpointer worker(gpointer data) {
+    Seeds *s = data;
+    for (;;) {
+        uint32_t i = (uint32_t)g_atomic_int_add(&s->next, 1);
+        if (i >= s->n)
+            return NULL;
+        run_seed(s->run, i, &s->step_ns[i], &s->errors[i]);
+    }
+}
+
+/* Quantile 0.975 of Student's distribution: Abramowitz and Stegun 1964, 26.7.5, two terms beyond
+ * the normal quantile; within 1 % from three degrees of freedom on. */
+static double student(double freedom) {
+    const double z = 1.959964; /* normal quantile of 0.975 */
+    double z3 = z * z * z, z5 = z3 * z * z;
+    return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom);
+}
+
+static void summarise(const Seeds *s, OrrRecordPercentiles *p) {
+    double n = s->n;
+    *p = (OrrRecordPercentiles){
+        .n_seeds = s->n,
+        .p5_ns = llround(orr_stats_percentile(s->step_ns, s->n, 0.05)),
+        .p50_ns = llround(orr_stats_percentile(s->step_ns, s->n, 0.5)),
+        .p95_ns = llround(orr_stats_percentile(s->step_ns, s->n, 0.95)),
+        .mean_ns = llround(orr_stats_mean(s->step_ns, s->n)),
+        .ci95_ns = llround(student(n - 1) * orr_stats_deviation(s->step_ns, s->n) / sqrt(n))};
+}
+
+bool orr_step_run_seeds(OrrStepRun *run, uint32_t n_seeds, uint32_t n_threads, GError **error) {
+    if (!changes_places(run) && !orr_perturbs_are_drawn(run->perturbs))
+        return orr_fail_usage(error, "--seeds: nothing in this job depends on the seed; "
+                                     "--perturb 'gpu:*:speed~normal(1,0.01)', --set "
+                                     "network.placement=random or --set network.routing=ecmp-hash "
+                                     "would do");
+    Seeds s = {.run = run, .n = n_seeds};
+    s.step_ns = g_new0(double, n_seeds);
+    s.errors = g_new0(GError *, n_seeds);
+    n_threads = CLAMP(n_threads ? n_threads : g_get_num_processors(), 1, n_seeds);
+    g_autofree GThread **threads = g_new(GThread *, n_threads);
+    for (uint32_t t = 0; t < n_threads; t++)
+        threads[t] = g_thread_new("seed", worker, &s);
+    for (uint32_t t = 0; t < n_threads; t++)
+        g_thread_join(threads[t]);
+    uint32_t bad = 0;
+    while (bad < n_seeds && !s.errors[bad])
+        bad++;
+    if (bad < n_seeds)
+        g_propagate_error(error, g_steal_pointer(&s.errors[bad]));
+    else
+        summarise(&s, &run->record->percentiles);
+    for (uint32_t i = 0; i < n_seeds; i++)
+        g_clear_error(&s.errors[i]);
+    g_free(s.errors);
+    g_free(s.step_ns);
+    return bad == n_seeds;
+}
