@@ -123,12 +123,35 @@ static void test_a_seed_is_replayed_alone(void **state)
     assert_memory_equal(a, b, (gsize)(end - a));
 }
 
+static void test_a_saved_report_is_run_again_to_the_byte(void **state)
+{
+    (void)state;
+    char *path = NULL;
+    int fd = g_file_open_tmp("orrery-run-XXXXXX.json", &path, NULL);
+    assert_true(fd >= 0 && g_close(fd, NULL));
+    g_autofree char *first = g_strdup_printf(
+        "run bloom-176b-saves --seeds 4 --seed 3 --set run.length=20d --json -o %s", path);
+    g_autofree char *again = g_strdup_printf("run %s --json", path);
+    g_autofree char *out = NULL, *err = NULL, *out2 = NULL, *err2 = NULL, *saved = NULL;
+    assert_int_equal(orrery(first, &out, &err), 0);
+    assert_true(g_file_get_contents(path, &saved, NULL, NULL));
+    assert_int_equal(orrery(again, &out2, &err2), 0);
+    assert_string_equal(saved, out2);
+    assert_true(g_file_set_contents(path, "{\"schema\": \"orrery.step/1\"}", -1, NULL));
+    g_autofree char *out3 = NULL, *err3 = NULL;
+    assert_int_equal(orrery(again, &out3, &err3), 3);
+    assert_non_null(strstr(err3, "orrery.run/1"));
+    g_unlink(path);
+    g_free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_lines_and_files_are_told),
         cmocka_unit_test(test_good_lines_answer),
         cmocka_unit_test(test_report_is_there_though_the_plots_cannot_be),
+        cmocka_unit_test(test_a_saved_report_is_run_again_to_the_byte),
         cmocka_unit_test(test_a_seed_is_replayed_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

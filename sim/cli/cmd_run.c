@@ -6,12 +6,14 @@
 #include "sim/cli/run_plots.h"
 #include "sim/cli/run_shared.h"
 #include "sim/io/journal.h"
+#include "sim/io/json.h"
 #include "sim/io/progress.h"
 #include "sim/report/run_report.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#define MAX_SEEDS 1000000 /* ours: a gigabyte of results */
 #define DEFAULT_SEEDS 100 /* ours: a second for a run of weeks */
 
 static const OrrOption options[] = {
@@ -35,6 +37,7 @@ static const OrrOption options[] = {
 
 typedef struct {
     OrrRunRequest request;
+    char *run; /* of a saved record; NULL: as on the command line */
     GArray *overrides;
     GPtrArray *texts;
 } Request;
@@ -43,6 +46,55 @@ static void request_clear(Request *r)
 {
     g_array_unref(r->overrides);
     g_ptr_array_unref(r->texts);
+    g_free(r->run);
+}
+
+static bool add_set(Request *r, const char *text, GError **error)
+{
+    OrrOverride o;
+    if (!orr_cli_parse_set(text, r->texts, &o, error))
+        return false;
+    g_array_append_val(r->overrides, o);
+    return true;
+}
+
+/* A shipped run goes by its name, another one by the path of its file, which is the first input. */
+static char *run_of_record(const OrrJson *json, JsonArray *inputs, const char *name)
+{
+    JsonNode *first = json_array_get_length(inputs) > 0 ? json_array_get_element(inputs, 0) : NULL;
+    const char *path;
+    bool is_path = first && JSON_NODE_HOLDS_OBJECT(first) &&
+                   orr_json_string(json, json_node_get_object(first), "name", &path, NULL) &&
+                   !g_str_has_prefix(path, "workloads/") && !g_str_has_prefix(path, "topologies/");
+    return g_strdup(is_path ? path : name);
+}
+
+/* A saved record is run again: its run, overrides and seeds, unless the command line says otherwise. */
+static bool from_record(Request *r, const char *path, int64_t *seed, int64_t *seeds, GError **error)
+{
+    g_autoptr(OrrJson) json = orr_json_load(path, ORR_JSON_STRICT, error);
+    JsonObject *root = json ? orr_json_root_object(json, error) : NULL;
+    const char *schema, *name;
+    JsonArray *inputs, *overrides;
+    if (!root || !orr_json_string(json, root, "schema", &schema, error))
+        return false;
+    if (strcmp(schema, "orrery.run/1") != 0)
+        return orr_json_fail(json, root, "schema", error, "a record of schema orrery.run/1 would do");
+    if (!orr_json_string(json, root, "run", &name, error) ||
+        !orr_json_int(json, root, "seed", 0, INT64_MAX / 2, seed, error) ||
+        !orr_json_int(json, root, "seeds", 1, MAX_SEEDS, seeds, error) ||
+        !orr_json_array(json, root, "inputs", &inputs, error) ||
+        !orr_json_array(json, root, "overrides", &overrides, error))
+        return false;
+    for (guint i = 0; i < json_array_get_length(overrides); i++) {
+        JsonNode *node = json_array_get_element(overrides, i);
+        if (!JSON_NODE_HOLDS_VALUE(node) || json_node_get_value_type(node) != G_TYPE_STRING)
+            return orr_json_fail(json, root, "overrides", error, "a list of texts would do");
+        if (!add_set(r, json_node_get_string(node), error))
+            return false;
+    }
+    r->run = run_of_record(json, inputs, name);
+    return true;
 }
 
 static bool take_options(Request *r, const OrrCli *cli, GError **error)
@@ -52,17 +104,18 @@ static bool take_options(Request *r, const OrrCli *cli, GError **error)
     r->texts = g_ptr_array_new_with_free_func(g_free);
     if (orr_cli_has(cli, "json") && orr_cli_has(cli, "csv"))
         return orr_fail_usage(error, "orrery run: --json or --csv, not both");
-    if (!orr_cli_int(cli, "seeds", 1, 1000000, &seeds, error) ||
+    const char *ref = orr_cli_argument(cli, 0);
+    bool is_record = g_str_has_suffix(ref, ".json") || g_str_has_suffix(ref, ".json.gz");
+    if (is_record && !from_record(r, ref, &seed, &seeds, error))
+        return false;
+    if (!orr_cli_int(cli, "seeds", 1, MAX_SEEDS, &seeds, error) ||
         !orr_cli_int(cli, "seed", 0, INT64_MAX / 2, &seed, error) ||
         !orr_cli_int(cli, "threads", 1, 1024, &threads, error))
         return false;
-    for (guint i = 0; i < orr_cli_n_values(cli, "set"); i++) {
-        OrrOverride o;
-        if (!orr_cli_parse_set(orr_cli_nth_value(cli, "set", i), r->texts, &o, error))
+    for (guint i = 0; i < orr_cli_n_values(cli, "set"); i++)
+        if (!add_set(r, orr_cli_nth_value(cli, "set", i), error))
             return false;
-        g_array_append_val(r->overrides, o);
-    }
-    r->request = (OrrRunRequest){.run = orr_cli_argument(cli, 0),
+    r->request = (OrrRunRequest){.run = is_record ? r->run : ref,
                                  .overrides = (const OrrOverride *)(void *)r->overrides->data,
                                  .n_overrides = r->overrides->len,
                                  .calibration = orr_cli_value(cli, "calibration"),
@@ -228,8 +281,9 @@ const OrrCommand orr_cmd_run = {
     .summary = "simulate a whole run: weeks of steps, failures, checkpoints, and what they cost",
     .synopsis = "RUN",
     .description =
-        "RUN is a name (orrery list runs), the path of a run file, or a job whose end is given by "
-        "--set run.length=30d, run.tokens=1e12 or run.steps=1000. The step of its job is simulated "
+        "RUN is a name (orrery list runs), the path of a run file, a report saved with --json, which is "
+        "run again, or a job whose end is given by --set run.length=30d, run.tokens=1e12 or "
+        "run.steps=1000. The step of its job is simulated "
         "once for each state that the run can be in, then each seed goes through failures, "
         "checkpoints and recovery. Every nanosecond of the wall time is useful or lost to a cause.\n\n"
         "Groups run, recovery and checkpoint, those of the causes of failure and those of prices can "
