@@ -81,6 +81,18 @@ static void test_llama3_is_interrupted_as_published(void **state) {
     assert_int_equal(sum, r->wall_ns);
 }
 
+/* A copy in a peer's memory each minute loses less than one in the store each ten. */
+static void test_copies_in_memory_lose_less(void **state)
+{
+    (void)state;
+    OrrRunRequest q, p;
+    g_autoptr(OrrRun) peers = run_with(&q, "llama3-405b-54d-peers", 20, NULL);
+    g_autoptr(OrrRun) store = run_with(&p, "llama3-405b-54d", 20, NULL);
+    assert_true(figure(peers, "goodput_frac") > figure(store, "goodput_frac") + 0.01);
+    const OrrRunRecord *r = orr_run_record(peers);
+    assert_true(r->tiers[0].write_ns < r->tiers[1].write_ns);
+}
+
 static void test_ten_thousand_hours_a_gpu_is_37_minutes(void **state) {
     (void)state;
     OrrRunRequest q;
@@ -274,6 +286,7 @@ static void test_job_without_a_run_file_needs_an_end(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_llama3_is_interrupted_as_published),
+        cmocka_unit_test(test_copies_in_memory_lose_less),
         cmocka_unit_test(test_ten_thousand_hours_a_gpu_is_37_minutes),
         cmocka_unit_test(test_bloom_loses_what_young_says),
         cmocka_unit_test(test_policies_choose_the_intervals_of_their_formulas),

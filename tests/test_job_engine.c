@@ -279,6 +279,24 @@ static void test_strikes_come_at_their_rate(void **state) {
     orr_run_seed_clear(&o);
 }
 
+/* Twelve bad nodes that fail each day, taken out after their second time: 24 strikes, then peace. */
+static void test_excluded_units_strike_no_more(void **state)
+{
+    (void)state;
+    g_autoptr(OrrRunSpec) s = plain();
+    tier(s, 0, 0, 0);
+    OrrFailureKind *k = orr_run_spec_add_kind(s, "lemon");
+    k->n_units = 12, k->mean_ns = 86400.0 * S, k->nodes = 1;
+    s->length_ns = 100 * INT64_C(86400) * S;
+    OrrRunSeed never = simulate(s, 2);
+    s->kinds[0].exclude_after = 2;
+    OrrRunSeed twice = simulate(s, 2);
+    assert_near((double)never.interruptions, 1200, 4 / sqrt(1200));
+    assert_int_equal(twice.interruptions, 24);
+    orr_run_seed_clear(&never);
+    orr_run_seed_clear(&twice);
+}
+
 static OrrRunSpec *random_spec(uint64_t n) {
     OrrRandom r = orr_random(n, "random spec");
     OrrRunSpec *s = plain();
@@ -310,6 +328,7 @@ static OrrRunSpec *random_spec(uint64_t n) {
         k->n_units = 1 + orr_random_below(r, e, 1, 50);
         k->mean_ns = 1e9 * (20000 + 1e5 * orr_random_uniform(r, e, 2)) * (double)k->n_units;
         k->nodes = (uint32_t)orr_random_below(r, e, 3, 3);
+        k->exclude_after = (uint32_t)orr_random_below(r, e, 11, 3);
         k->scope = (OrrScope)orr_random_below(r, e, 4, ORR_N_SCOPES);
         k->only_running = orr_random_below(r, e, 5, 2);
         k->detect_ns = (int64_t)orr_random_below(r, e, 6, 900) * S;
@@ -390,6 +409,7 @@ int main(void) {
         cmocka_unit_test(test_notice_saves_what_it_has_time_for),
         cmocka_unit_test(test_mean_slowdown_is_dalys),
         cmocka_unit_test(test_strikes_come_at_their_rate),
+        cmocka_unit_test(test_excluded_units_strike_no_more),
         cmocka_unit_test(test_accounts_of_random_runs_add_up_and_repeat),
         cmocka_unit_test(test_events_cover_the_run_without_a_gap),
     };

@@ -142,7 +142,8 @@ static void add_kind(OrrRun *run, const OrrFailureKind *from)
     OrrFailureKind *k = orr_run_spec_add_kind(run->spec, "");
     g_free(k->name);
     orr_failure_kind_copy(k, from);
-    k->n_units = counts[k->unit];
+    if (!k->has_units)
+        k->n_units = counts[k->unit];
     k->mean_ns /= run->file->failure_scale;
 }
 

@@ -40,6 +40,8 @@ typedef struct {
     char *name, *component, *source;
     OrrFailureUnit unit;
     uint64_t n_units;       /* in this job */
+    bool has_units;         /* n_units is given and does not follow the size of the job */
+    uint32_t exclude_after; /* a unit is taken out for good after so many strikes; 0: never */
     OrrFailureLaw law;
     double mean_ns;         /* between two strikes of one unit; 0 with ORR_LAW_EVENTS */
     double shape;           /* Weibull */

@@ -1,6 +1,6 @@
-/* Exponential kinds are one Poisson process of the summed rate. Weibull kinds are one renewal
- * process a unit, all units new when the run begins; only the earliest strike of each waits in a
- * queue. Strikes come in wall time, also while the job is down. */
+/* Exponential kinds are one Poisson process of the summed rate. Weibull kinds, and those whose units
+ * are excluded after some strikes, are one renewal process a unit, all units new when the run begins;
+ * only the earliest strike of each waits in a queue. Strikes come in wall time, also while the job is down. */
 #include "sim/job/strikes.h"
 
 #include <math.h>
@@ -20,27 +20,43 @@ static int64_t whole(double ns)
     return ns < 0x1p62 ? (int64_t)ceil(ns) : INT64_MAX;
 }
 
+/* Each unit has a clock of its own: where its age counts, or how often it has struck. */
+static bool has_unit_clocks(const OrrFailureKind *k)
+{
+    return k->law == ORR_LAW_WEIBULL || (k->law == ORR_LAW_EXPONENTIAL && k->exclude_after > 0);
+}
+
 static void push_unit(Clock *c, const OrrFailureKind *k, int64_t from_ns, uint32_t unit,
                       uint32_t renewal)
 {
+    if (k->exclude_after > 0 && renewal >= k->exclude_after)
+        return;
     double life = c->scale_ns * orr_random_weibull(c->random, unit, renewal, k->shape);
     if ((double)from_ns + life < 0x1p62)
         orr_queue_push(&c->units, from_ns + whole(life), 0, renewal, unit);
 }
 
+static void advance_units(Clock *c, const OrrFailureKind *k)
+{
+    if (c->index > 0) {
+        OrrEvent e = orr_queue_pop(&c->units);
+        push_unit(c, k, e.time_ns, e.id, orr_event_generation(&e) + 1);
+    }
+    c->next_ns = c->units.n > 0 ? c->units.heap[0].time_ns : INT64_MAX;
+}
+
 static void advance(Clock *c, const OrrFailureKind *k)
 {
+    if (has_unit_clocks(k)) {
+        advance_units(c, k);
+        c->index++;
+        return;
+    }
     switch (k->law) {
+    case ORR_LAW_WEIBULL:
     case ORR_LAW_EXPONENTIAL:
         c->at_ns += k->mean_ns / (double)k->n_units * orr_random_exponential(c->random, c->index, 0);
         c->next_ns = whole(c->at_ns);
-        break;
-    case ORR_LAW_WEIBULL:
-        if (c->index > 0) {
-            OrrEvent e = orr_queue_pop(&c->units);
-            push_unit(c, k, e.time_ns, e.id, orr_event_generation(&e) + 1);
-        }
-        c->next_ns = c->units.n > 0 ? c->units.heap[0].time_ns : INT64_MAX;
         break;
     case ORR_LAW_EVENTS:
         c->next_ns = c->index < k->n_events ? k->event_ns[c->index] : INT64_MAX;
@@ -72,7 +88,7 @@ void orr_strikes_init(OrrStrikes *s, const OrrRunSpec *spec, uint64_t seed)
         c->random = orr_random(seed, name);
         c->extra = orr_random(seed, extra);
         orr_queue_init(&c->units);
-        if (k->law == ORR_LAW_WEIBULL) {
+        if (has_unit_clocks(k)) {
             c->scale_ns = k->mean_ns / tgamma(1 + 1 / k->shape); /* mean of a Weibull of scale 1 */
             for (uint64_t u = 0; u < k->n_units; u++)
                 push_unit(c, k, 0, (uint32_t)u, 0);
