@@ -13,5 +13,6 @@ extern const OrrCommand orr_cmd_trace;
 extern const OrrCommand orr_cmd_plot;
 extern const OrrCommand orr_cmd_validate;
 extern const OrrCommand orr_cmd_check;
+extern const OrrCommand orr_cmd_compare;
 
 #endif

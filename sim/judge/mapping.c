@@ -14,8 +14,9 @@ static void use(OrrJudgeCase *c, OrrJudgeRule rule) {
 }
 
 #define MAX_MICRO_BATCHES 16384 /* ours: published steps have a few hundred */
-#define COMMON_NODE 8 /* GPUs of every node of ours but the trays of an NVL72 (topologies/nodes)   \
-                       */
+#define COMMON_NODE                                                                                \
+    8 /* GPUs of every node of ours but the trays of an NVL72 (topologies/nodes)                   \
+       */
 
 /* Whether @text holds @words, in any case. */
 static bool has(const char *text, const char *words) {
