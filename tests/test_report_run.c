@@ -3,6 +3,7 @@
 #include "tests/near.h"
 #include "tests/schema_check.h"
 
+#include "sim/api/orrery.h"
 #include "sim/api/run.h"
 #include "sim/report/run_report.h"
 
@@ -114,10 +115,29 @@ static void test_events_and_trace_tell_the_seed(void **state) {
     assert_near(end, 86400e6, 1e-9);
 }
 
+static void test_library_reports_as_the_program_does(void **state)
+{
+    (void)state;
+    OrrRunRequest q;
+    g_autoptr(OrrRun) run = run_of(&q, "bloom-176b-saves", 3);
+    g_autofree char *json = text_of(run, "json");
+    OrreryOptions options = {.seed = 5, .has_seed = true};
+    char *same = orrery_run_report("bloom-176b-saves", 3, 2, "json", &options, NULL);
+    assert_string_equal(json, same);
+    orrery_free(same);
+    OrreryError *error = NULL;
+    assert_null(orrery_run_report("tiny", 1, 1, "json", NULL, &error));
+    assert_int_equal(error->status, ORRERY_BAD_INPUT);
+    assert_non_null(strstr(error->message, "no end"));
+    orrery_error_free(error);
+    assert_null(orrery_run_report("tiny", 0, 1, "json", NULL, NULL));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json_is_as_the_schema_says_and_adds_up),
         cmocka_unit_test(test_text_and_csv_say_what_was_lost),
+        cmocka_unit_test(test_library_reports_as_the_program_does),
         cmocka_unit_test(test_events_and_trace_tell_the_seed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "sim/api/orrery.h"
 
 #include "config.h"
+#include "sim/api/orrery_priv.h"
 #include "sim/api/step.h"
 #include "sim/report/formats.h"
 
@@ -27,8 +28,7 @@ void orrery_error_free(OrreryError *error) {
     g_free(error);
 }
 
-/* Hands @inner over to the caller; frees it. */
-static void tell(OrreryError **error, GError *inner) {
+void orr_orrery__tell(OrreryError **error, GError *inner) {
     if (error) {
         *error = g_new(OrreryError, 1);
         (*error)->status = (OrreryStatus)inner->code;
@@ -80,7 +80,7 @@ OrreryStep *orrery_step_run(const char *job, const OrreryOptions *options, Orrer
     GError *inner = NULL;
     if (run(step, options ? options : &defaults, &inner))
         return step;
-    tell(error, inner);
+    orr_orrery__tell(error, inner);
     orrery_step_free(step);
     return NULL;
 }
