@@ -4,7 +4,16 @@
 
 #include <string.h>
 
+#include "config.h"
 #include "sim/cli/importers.h"
+
+#ifdef HAVE_YAML
+#define Y(says) says
+#define L(lines) lines
+#else /* YAML is refused then */
+#define Y(says) "built without libyaml"
+#define L(lines) 0
+#endif
 
 #define ANY 9999 /* lines: the file is read, says tells what of it */
 
@@ -14,13 +23,14 @@ typedef struct {
     const char *importer, *file, *op;
     guint lines;
     const char *says;
-    const char *gpu; /* --gpu, with --nic 200G */
+    const char *gpu; /* topology: --gpu, with --nic 200G; config: the cluster */
 } Expected;
 
 #define N "nccl-tests"
 #define NL "nccl-tests-logs/"
 #define T "topology"
 #define K "kineto"
+#define F "config"
 #define C "chakra"
 #define A "a100-sxm-80"
 static const Expected all[] = {
@@ -136,12 +146,49 @@ static const Expected all[] = {
     {C, CL "odd-truncated.et", NULL, 0, "byte 3: the file ends within a message"},
     {C, CL "resnet_1gpu_et-1.0.3-chakra.0.0.4.json.gz", NULL, 14392, "none of 14391 operations"},
     {C, CL "simple_add_et-1.0.1.json.gz", NULL, 39, "none of 38 operations has a duration"},
+#define FL "train-configs/"
+#define NO "says nothing of"
+#define NO_ARGUMENTS "no Megatron arguments"
+    {F, FL "aicb-G175B-M1-C03_GPT175B_megatron_tp8_pp1_mbs1_A100.txt", NULL, 0, NO_ARGUMENTS},
+    {F, FL "astra-HGX-H100-validated.json", NULL, 0, NO},
+    {F, FL "astra-HGX-H100-validated.yml", NULL, 0, Y(NO)},
+    {F, FL "bloom-176b.slurm", NULL, 0, "(it runs on 192 GPUs); say --set job.cluster=..."},
+    {F, FL "bloom-176b.slurm", NULL, ANY, "layers = 70\nhidden = 14336\nheads = 112",
+     "jean-zay-a100:192"},
+    {F, FL "calculon-exec-3072.json", NULL, 0, NO},
+    {F, FL "calculon-gpt3-175B.json", NULL, 0, NO},
+    {F, FL "calculon-megatron-1T.json", NULL, 0, NO},
+    {F, FL "calculon-turing-530B.json", NULL, 0, NO},
+    {F, FL "ds-ds_config.json", NULL, 0,
+     "--set job.cluster=... --set batch.sequence=... --set "
+     "job.model=..."},
+    {F, FL "ds-ds_config_fp16_z3.json", NULL, 0, "train_micro_batch_size_per_gpu = auto"},
+    {F, FL "ds-zf_config.json", NULL, 0, "offloading to the CPU is not modelled"},
+    {F, FL "gpt2-meg-n16.slurm", NULL, ANY, "layers = 64\nhidden = 9216", "jean-zay-v100:64"},
+    {F, FL "megatron-gpt3.sbatch", NULL, ANY, "NODES is not set in the script: 2 of", "aws-p4d:16"},
+    {F, FL "megatron-gpt3.sbatch", NULL, ANY, "tp = 4\npp = 2", "aws-p4d:16"},
+    {F, FL "megatron-gpt_16b_perf-baseline.json", NULL, 0, NO},
+    {F, FL "megatron-gpt_16b_perf.yaml", NULL, 0, Y(NO)},
+    {F, FL "megatron-hybrid_2b_perf-baseline.json", NULL, 0, NO},
+    {F, FL "megatron-hybrid_2b_perf.yaml", NULL, 0, Y(NO)},
+    {F, FL "nanotron-config_qwen.yaml", NULL, L(ANY), Y("kv_heads = 4"), "h100-ib:8"},
+    {F, FL "nanotron-config_tiny_llama.yaml", NULL, L(ANY), Y("framework = nanotron"), "h100-ib:8"},
+    {F, FL "nanotron-llamoe.yaml", NULL, 0, Y("moe_num_experts = 4: mixtures of experts")},
+    {F, FL "simai-busbw.yaml", NULL, 0, Y("not sound YAML")},
+    {F, FL "simai-microAllReduce.txt", NULL, 0, NO_ARGUMENTS},
+    {F, FL "simumax-deepseekv3.json", NULL, 0, NO},
+    {F, FL "simumax-llama3-70b.json", NULL, 0, NO},
+    {F, FL "simumax-mixtral-8x7b.json", NULL, 0, NO},
+    {F, FL "simumax-tp1_pp4_vp2_sync_mbs1_mbc8_no_ckpt.json", NULL, 0, NO},
+    {F, FL "torchtitan-custom_schedule.csv", NULL, 0, NO_ARGUMENTS},
+    {F, FL "torchtitan-deepseek_v3_671b.toml", NULL, 0, "deepseek_v3, model.flavor = 671B: not"},
+    {F, FL "vtrain-mtnlg.json", NULL, 0, NO},
 };
 
 /* Folders whose every file must stand in the table. */
-static const char *const folders[] = {"nccl-tests-logs", "megatron-logs", "torchtitan-logs",
-                                      "nccl-topo-xml",   "hwloc-xml",     "ibnetdiscover",
-                                      "nvidia-smi-topo", "kineto-traces", "chakra-et"};
+static const char *const folders[] = {
+    "nccl-tests-logs", "megatron-logs",   "torchtitan-logs", "nccl-topo-xml", "hwloc-xml",
+    "ibnetdiscover",   "nvidia-smi-topo", "kineto-traces",   "chakra-et",     "train-configs"};
 
 static char *shared_files(void) {
     const char *shared = g_getenv("ORRERY_SHARED"), *top = g_getenv("top_srcdir");
@@ -178,7 +225,10 @@ static void test_every_shared_file_is_read_or_refused_for_its_reason(void **stat
         g_autoptr(GString) notes = g_string_new(NULL);
         g_autoptr(GError) error = NULL;
         OrrImport import = {.path = path, .op = e->op, .gpu = e->gpu, .notes = notes};
+        g_autofree char *cluster = g_strdup_printf("job.cluster=%s", e->gpu);
+        const char *const sets[] = {cluster, NULL};
         import.nic = e->gpu ? "200G" : NULL;
+        import.sets = e->gpu ? sets : NULL;
         g_autofree char *text = importer_named(e->importer)->run(&import, &error);
         guint lines = text ? count_lines(text) : 0;
         const char *said = error ? error->message : notes->str;

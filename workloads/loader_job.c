@@ -67,7 +67,10 @@ static void read_job_group(JobReader *r)
     OrrJob *j = r->job;
     j->source = g_strdup(orr_keys_string(r->keys, "job", "source", NULL, ORR_KEY_REQUIRED));
     orr_keys_string(r->keys, "job", "summary", NULL, ORR_KEY_QUIET);
-    j->model_ref = read_ref(r, "model");
+    /* shapes of a whole model in the job file itself stand in for a file of one */
+    bool is_own = !orr_keys_has(r->keys, "job", "model") &&
+                  orr_keys_has(r->keys, "model", "layers");
+    j->model_ref = is_own ? g_strdup(orr_keys_name(r->keys)) : read_ref(r, "model");
     check_model(r);
     j->cluster_ref = read_ref(r, "cluster");
     j->framework_ref = read_ref(r, "framework");

@@ -129,11 +129,17 @@ static bool override_model(OrrKeys *keys, const OrrOverride *overrides, uint32_t
     return any;
 }
 
+static const char *const job_groups[] = {"job",       "layout",  "batch", "schedule",  "precision",
+                                         "recompute", "network", "nccl",  "framework", "cluster",
+                                         "node",      "gpu",     NULL};
+
 OrrModel *orr_workload_model(const char *ref, const OrrOverride *overrides, uint32_t n_overrides,
                              OrrSources *sources, GError **error) {
     g_autoptr(OrrKeys) keys = orr_workloads__open("models", ref, sources, error);
     if (keys == NULL)
         return NULL;
+    for (guint i = 0; orr_keys_has_group(keys, "job") && job_groups[i]; i++)
+        g_strfreev(orr_keys_list(keys, job_groups[i])); /* the rest of a job with a model in it */
     bool is_overridden = override_model(keys, overrides, n_overrides);
     g_autoptr(OrrModel) m = g_new0(OrrModel, 1);
     m->name = orr_workloads__stem(orr_keys_name(keys));

@@ -17,6 +17,8 @@ static const OrrOption options[] = {
     {"nic", 0, "RATE", false, "topology: rate of a NIC such as 400G, if the file does not say"},
     {"nodes", 0, "N", false, "topology: how many such nodes the cluster has"},
     {"window", 0, "TIME", false, "failures: how long they were counted, such as 54d"},
+    {"set", 0, "NAME=VALUE", true,
+     "config: a key of the job file (job.cluster=a100-ib:64) or a variable of the script"},
     ORR_OPTION_HELP,
     ORR_OPTION_END,
 };
@@ -52,6 +54,9 @@ static bool run(OrrCli *cli, GError **error) {
     double window_ns = 0;
     if (orr_cli_has(cli, "window") && !take_window(cli, &window_ns, error))
         return false;
+    g_autofree const char **sets = g_new0(const char *, orr_cli_n_values(cli, "set") + 1);
+    for (guint i = 0; i < orr_cli_n_values(cli, "set"); i++)
+        sets[i] = orr_cli_nth_value(cli, "set", i);
     g_autoptr(GString) notes = g_string_new(NULL);
     OrrImport import = {
         .path = orr_cli_argument(cli, 1),
@@ -61,6 +66,7 @@ static bool run(OrrCli *cli, GError **error) {
         .nic = orr_cli_value(cli, "nic"),
         .n_nodes = (guint)n_nodes,
         .window_ns = window_ns,
+        .sets = sets,
         .notes = notes,
     };
     g_autofree char *text = importer->run(&import, error);
@@ -98,6 +104,10 @@ const OrrCommand orr_cmd_import = {
         "stream, collectives by size and group, and how the window divides.\n\n"
         "chakra: a Chakra execution trace (protobuf or JSON) becomes a CSV table, a row an "
         "operation; orrery step runs the trace itself.\n\n"
+        "config: a launch script with Megatron arguments, a DeepSpeed JSON, a nanotron YAML or a "
+        "torchtitan TOML becomes a job file. What it does not say, such as the cluster, is said "
+        "with --set; what is missing is told all at once.\n\n"
+        "  orrery import config train.slurm --set job.cluster=jean-zay-a100:384 -o my-job.ini\n"
         "  orrery import hf config.json -o my-model.ini\n"
         "  orrery import failures counts.csv --ranks 16384 --window 54d -o my-failures.ini\n"
         "  orrery show model ./my-model.ini\n"

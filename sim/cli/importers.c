@@ -7,6 +7,7 @@
 #include "topologies/import_topology.h"
 #include "traces/chakra.h"
 #include "traces/kineto.h"
+#include "workloads/import_config.h"
 #include "workloads/import_failures.h"
 #include "workloads/import_hf.h"
 
@@ -18,6 +19,7 @@ const OrrImporter *const orr_importers[] = {
     &orr_importer_topology,
     &orr_importer_kineto,
     &orr_importer_chakra,
+    &orr_importer_config,
     &orr_importer_failures,
     NULL,
 };
@@ -30,6 +32,7 @@ const char *const orr_importer_names[] = {
     "topology",
     "kineto",
     "chakra",
+    "config",
     "failures",
     NULL,
 };
