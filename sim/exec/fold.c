@@ -20,9 +20,18 @@ typedef struct {
 typedef struct {
     const OrrBound *b;
     Range ranks, links, groups[ORR_N_GROUPS], pairs[ORR_N_GROUPS];
+    uint32_t *link_node; /* [n_links] number among the links in use, or ORR_NONE */
+    uint32_t *link_of;   /* and back */
     uint32_t n_nodes;
     uint64_t *color, *next;
 } Fold;
+
+/* Colours seen, numbered in the order of appearance: open addressing, at most half full. */
+typedef struct {
+    uint64_t *key; /* 0: free; colour 0 counts as 1 */
+    uint32_t *number;
+    uint32_t n, capacity; /* a power of two */
+} Seen;
 
 static uint64_t mix(uint64_t h) {
     /* finaliser of splitmix64 (Steele, Lea and Flood 2014) */
@@ -36,11 +45,76 @@ static uint64_t join(uint64_t a, uint64_t b) {
     return mix(a ^ mix(b));
 }
 
+static void seen_init(Seen *s, uint32_t capacity) {
+    *s = (Seen){g_new0(uint64_t, capacity), g_new(uint32_t, capacity), 0, capacity};
+}
+
+static void seen_clear(Seen *s) {
+    g_free(s->key);
+    g_free(s->number);
+}
+
+static uint32_t seen_slot(const Seen *s, uint64_t key) {
+    uint32_t at = (uint32_t)key & (s->capacity - 1); /* colours are hashes already */
+    while (s->key[at] != 0 && s->key[at] != key)
+        at = (at + 1) & (s->capacity - 1);
+    return at;
+}
+
+static uint32_t seen_number(Seen *s, uint64_t color) {
+    uint64_t key = MAX(color, 1);
+    uint32_t at = seen_slot(s, key);
+    if (s->key[at] != 0)
+        return s->number[at];
+    if (2 * s->n >= s->capacity) {
+        Seen more;
+        seen_init(&more, 2 * s->capacity);
+        for (uint32_t i = 0; i < s->capacity; i++) {
+            if (s->key[i] == 0)
+                continue;
+            uint32_t to = seen_slot(&more, s->key[i]);
+            more.key[to] = s->key[i];
+            more.number[to] = s->number[i];
+        }
+        more.n = s->n;
+        seen_clear(s);
+        *s = more;
+        at = seen_slot(s, key);
+    }
+    s->key[at] = key;
+    return s->number[at] = s->n++;
+}
+
+static void note_links(Fold *f, const OrrLoads *l, uint32_t n_places) {
+    uint64_t n = (uint64_t)n_places * l->n_loads;
+    for (uint32_t i = 0; n > 0 && i < l->first[n]; i++) {
+        uint32_t link = l->uses[i].constraint;
+        if (f->link_node[link] != ORR_NONE)
+            continue;
+        f->link_node[link] = f->links.n;
+        f->link_of[f->links.n++] = link;
+    }
+}
+
+/* Most links of a machine cannot saturate and are in no load vector: they are no nodes. */
+static void links_in_use(Fold *f) {
+    const OrrBound *b = f->b;
+    f->link_node = g_new(uint32_t, b->n_links + 1);
+    f->link_of = g_new(uint32_t, b->n_links + 1);
+    memset(f->link_node, 0xff, b->n_links * sizeof *f->link_node);
+    for (int k = 0; k < ORR_N_GROUPS; k++) {
+        const OrrBoundGroup *g = &b->groups[k];
+        note_links(f, &g->loads, g->n_groups);
+        note_links(f, &g->pair_loads, g->n_groups * g->n_pairs);
+    }
+}
+
 static void ranges(Fold *f) {
     uint32_t at = 0;
+    links_in_use(f);
     f->ranks = (Range){at, f->b->n_ranks};
     at += f->ranks.n;
-    f->links = (Range){at, f->b->n_links};
+    f->links.first = at;
     at += f->links.n;
     for (int k = 0; k < ORR_N_GROUPS; k++) {
         const OrrBoundGroup *g = &f->b->groups[k];
@@ -55,10 +129,9 @@ static void ranges(Fold *f) {
 static void first_colors(Fold *f) {
     const OrrBound *b = f->b;
     for (uint32_t r = 0; r < b->n_ranks; r++)
-        f->color[f->ranks.first + r] =
-            join(1, (uint64_t)b->role[r] << 32 | b->hw[r]);
-    for (uint32_t l = 0; l < b->n_links; l++)
-        f->color[f->links.first + l] = join(2, b->capacity[l]);
+        f->color[f->ranks.first + r] = join(1, (uint64_t)b->role[r] << 32 | b->hw[r]);
+    for (uint32_t l = 0; l < f->links.n; l++)
+        f->color[f->links.first + l] = join(2, b->capacity[f->link_of[l]]);
     for (int k = 0; k < ORR_N_GROUPS; k++) {
         const OrrBoundGroup *g = &b->groups[k];
         for (uint32_t i = 0; i < g->n_groups; i++)
@@ -80,9 +153,10 @@ static void visit_loads(Fold *f, const OrrLoads *l, Range places) {
             for (uint32_t i = l->first[p * l->n_loads + v]; i < l->first[p * l->n_loads + v + 1];
                  i++) {
                 const OrrUse *u = &l->uses[i];
+                uint32_t link = f->links.first + f->link_node[u->constraint];
                 uint64_t edge = join((uint64_t)v << 32 | u->coef, u->count);
-                f->next[places.first + p] += join(edge, f->color[f->links.first + u->constraint]);
-                f->next[f->links.first + u->constraint] += join(edge, mine);
+                f->next[places.first + p] += join(edge, f->color[link]);
+                f->next[link] += join(edge, mine);
             }
     }
 }
@@ -90,10 +164,10 @@ static void visit_loads(Fold *f, const OrrLoads *l, Range places) {
 static void visit_group(Fold *f, int k) {
     const OrrBoundGroup *g = &f->b->groups[k];
     for (uint32_t i = 0; i < g->n_groups; i++) {
-        uint64_t mine = f->color[f->groups[k].first + i], members = 0;
+        uint64_t mine = join(join(6, k), f->color[f->groups[k].first + i]), members = 0;
         for (uint32_t m = g->first_member[i]; m < g->first_member[i + 1]; m++) {
             members += join(5, f->color[f->ranks.first + g->members[m]]);
-            f->next[f->ranks.first + g->members[m]] += join(join(6, k), mine);
+            f->next[f->ranks.first + g->members[m]] += mine;
         }
         f->next[f->groups[k].first + i] += members;
     }
@@ -111,10 +185,12 @@ static void visit_group(Fold *f, int k) {
 }
 
 static uint32_t count_colors(const Fold *f) {
-    g_autoptr(GHashTable) seen = g_hash_table_new(g_int64_hash, g_int64_equal);
+    Seen seen;
+    seen_init(&seen, 1024);
     for (uint32_t i = 0; i < f->n_nodes; i++)
-        g_hash_table_add(seen, &f->color[i]);
-    return g_hash_table_size(seen);
+        seen_number(&seen, f->color[i]);
+    seen_clear(&seen);
+    return seen.n;
 }
 
 static void refine(Fold *f) {
@@ -141,17 +217,15 @@ typedef struct {
 static Classes classes_of(const Fold *f, Range range) {
     Classes c = {0, g_new(uint32_t, range.n + 1), g_new(uint32_t, range.n + 1),
                  g_new0(uint32_t, range.n + 1)};
-    g_autoptr(GHashTable) seen = g_hash_table_new(g_int64_hash, g_int64_equal);
+    Seen seen;
+    seen_init(&seen, 1024);
     for (uint32_t i = 0; i < range.n; i++) {
-        gpointer found;
-        if (!g_hash_table_lookup_extended(seen, &f->color[range.first + i], NULL, &found)) {
-            found = GUINT_TO_POINTER(c.n);
-            g_hash_table_insert(seen, &f->color[range.first + i], found);
+        c.index[i] = seen_number(&seen, f->color[range.first + i]);
+        if (c.index[i] == c.n)
             c.rep[c.n++] = i;
-        }
-        c.index[i] = GPOINTER_TO_UINT(found);
         c.size[c.index[i]]++;
     }
+    seen_clear(&seen);
     return c;
 }
 
@@ -170,8 +244,8 @@ static int compare_use(const void *a, const void *b) {
 
 /* Load vectors of the representatives. A link of colour L meets (places of this colour) x (uses of
  * L per place) / (links of L) equal activities: that is the count of the folded use. */
-static void fold_loads(const OrrLoads *in, const Classes *places, const Classes *links,
-                       OrrLoads *out) {
+static void fold_loads(const Fold *f, const OrrLoads *in, const Classes *places,
+                       const Classes *links, OrrLoads *out) {
     out->n_loads = in->n_loads;
     if (in->n_loads == 0)
         return;
@@ -184,7 +258,7 @@ static void fold_loads(const OrrLoads *in, const Classes *places, const Classes 
             g_array_set_size(row, 0);
             for (uint32_t i = in->first[at]; i < in->first[at + 1]; i++) {
                 OrrUse u = in->uses[i];
-                u.constraint = links->index[u.constraint];
+                u.constraint = links->index[f->link_node[u.constraint]];
                 g_array_append_val(row, u);
             }
             g_array_sort(row, compare_use);
@@ -251,7 +325,7 @@ static void fold_pairs(const Fold *f, int k, const Classes *ranks, const Classes
         for (int end = 0; end < 2; end++)
             out->pair_rank[2 * i + end] = ranks->index[in->pair_rank[2 * p + end]];
     }
-    fold_loads(&in->pair_loads, &pairs, links, &out->pair_loads);
+    fold_loads(f, &in->pair_loads, &pairs, links, &out->pair_loads);
     out->n_pair_classes = in->n_pair_classes;
     out->pair_plans = g_memdup2(in->pair_plans, (gsize)in->n_pair_classes * f->b->program->n_parts *
                                                     sizeof(OrrPlan));
@@ -294,7 +368,7 @@ OrrBound *orr_fold(const OrrBound *b) {
     out->n_links = links.n;
     out->capacity = g_new(uint64_t, links.n + 1);
     for (uint32_t c = 0; c < links.n; c++)
-        out->capacity[c] = b->capacity[links.rep[c]];
+        out->capacity[c] = b->capacity[f.link_of[links.rep[c]]];
     for (int k = 0; k < ORR_N_GROUPS; k++) {
         const OrrBoundGroup *in = &b->groups[k];
         OrrBoundGroup *g = &out->groups[k];
@@ -307,7 +381,7 @@ OrrBound *orr_fold(const OrrBound *b) {
         if (in->plans)
             g->plans =
                 g_memdup2(in->plans, (gsize)in->n_classes * b->program->n_colls * sizeof(OrrPlan));
-        fold_loads(&in->loads, &groups, &links, &g->loads);
+        fold_loads(&f, &in->loads, &groups, &links, &g->loads);
         fold_pairs(&f, k, &ranks, &groups, &links, g);
         classes_clear(&groups);
     }
@@ -315,5 +389,7 @@ OrrBound *orr_fold(const OrrBound *b) {
     classes_clear(&links);
     g_free(f.color);
     g_free(f.next);
+    g_free(f.link_node);
+    g_free(f.link_of);
     return out;
 }

@@ -204,12 +204,41 @@ typedef struct {
     uint32_t is_inside;
 } PairPlace;
 
+/* Places of pairs are equal where the GPUs' numbers in their nodes, the switches between them and
+ * whether they share node and domain are: the class of each such case, found once. */
+typedef struct {
+    GArray *classes;    /* PairPlace */
+    uint32_t *class_of; /* [gpus * gpus * PAIR_WAYS]; ORR_NONE: not met yet */
+} PairClasses;
+
+#define PAIR_WAYS 32u /* hops 0 to 5, same node, same domain */
+
 static uint32_t pair_class(GArray *classes, const PairPlace *place) {
     for (uint32_t c = 0; c < classes->len; c++)
         if (memcmp(&g_array_index(classes, PairPlace, c), place, sizeof *place) == 0)
             return c;
     g_array_append_val(classes, *place);
     return classes->len - 1;
+}
+
+static uint32_t pair_class_of(Binder *k, PairClasses *c, const uint32_t gpus[2]) {
+    const OrrCluster *cluster = k->in->cluster;
+    const OrrClusterSpec *spec = orr_cluster_spec(cluster);
+    uint32_t g = spec->node->gpus;
+    bool is_inside = orr_cluster_is_inside(cluster, gpus[0], gpus[1]);
+    bool is_near = orr_node_of_gpu(spec, gpus[0]) == orr_node_of_gpu(spec, gpus[1]);
+    uint32_t way = orr_cluster_hops(cluster, gpus[0], gpus[1]) * 4 + 2u * is_inside + is_near;
+    g_assert(way < PAIR_WAYS);
+    uint32_t *found = &c->class_of[(gpus[0] % g * g + gpus[1] % g) * PAIR_WAYS + way];
+    if (*found == ORR_NONE) {
+        PairPlace place;
+        memset(&place, 0, sizeof place);
+        orr_comm_place_from_cluster(cluster, gpus, 2, &place.place);
+        place.place.fabric_bytes_per_s = 0; /* as above */
+        place.is_inside = is_inside;
+        *found = pair_class(c->classes, &place);
+    }
+    return *found;
 }
 
 static void bind_pair_plans(Binder *k, OrrGroup kind, OrrBoundGroup *g, const GArray *classes) {
@@ -233,6 +262,10 @@ static void bind_pairs(Binder *k, OrrGroup kind, OrrBoundGroup *g) {
     g_autoptr(GArray) classes = g_array_new(FALSE, TRUE, sizeof(PairPlace));
     g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(OrrUse));
     g_autoptr(GArray) uses = g_array_new(FALSE, FALSE, sizeof(OrrUse));
+    uint32_t gpus_per_node = orr_cluster_spec(k->in->cluster)->node->gpus;
+    PairClasses known = {classes, g_new(uint32_t, gpus_per_node * gpus_per_node * PAIR_WAYS)};
+    memset(known.class_of, 0xff,
+           gpus_per_node * gpus_per_node * PAIR_WAYS * sizeof *known.class_of);
     find_pairs(k, kind, g, pairs);
     g->n_pairs = pairs->len;
     uint32_t n = g->n_groups * g->n_pairs;
@@ -245,19 +278,15 @@ static void bind_pairs(Binder *k, OrrGroup kind, OrrBoundGroup *g) {
         const uint32_t *members = g->members + (gsize)(i / g->n_pairs) * g->size;
         uint32_t ranks[2] = {members[pair / g->size], members[pair % g->size]};
         uint32_t gpus[2] = {gpu_of(k->in, ranks[0]), gpu_of(k->in, ranks[1])};
-        PairPlace place;
-        memset(&place, 0, sizeof place);
-        orr_comm_place_from_cluster(k->in->cluster, gpus, 2, &place.place);
-        place.place.fabric_bytes_per_s = 0; /* as above */
-        place.is_inside = orr_cluster_is_inside(k->in->cluster, gpus[0], gpus[1]);
         memcpy(&g->pair_rank[2 * (gsize)i], ranks, sizeof ranks);
-        g->pair_class[i] = pair_class(classes, &place);
+        g->pair_class[i] = pair_class_of(k, &known, gpus);
         g_array_set_size(uses, 0);
         orr_lower__pair_uses(k->in, gpus[0], gpus[1], i, uses);
         g_array_append_vals(all, uses->data, uses->len);
         g->pair_loads.first[i + 1] = all->len;
     }
     g->pair_loads.uses = g_memdup2(all->data, (gsize)all->len * sizeof(OrrUse));
+    g_free(known.class_of);
     bind_pair_plans(k, kind, g, classes);
 }
 

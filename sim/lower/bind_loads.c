@@ -108,9 +108,17 @@ void orr_lower__group_uses(const OrrLowering *in, const uint32_t *gpus, uint32_t
 
 void orr_lower__pair_uses(const OrrLowering *in, uint32_t src_gpu, uint32_t dst_gpu, uint64_t flow,
                           GArray *uses) {
-    add_route(in, src_gpu, dst_gpu, flow, 1, true, uses);
-    add_route(in, src_gpu, dst_gpu, flow, 1, false, uses);
-    merge(uses);
+    OrrLinkShare route[ORR_MAX_ROUTE];
+    uint32_t n = orr_cluster_route(in->cluster, src_gpu, dst_gpu, flow, route);
+    for (uint32_t i = 1; i < n; i++) { /* sorted by insertion: a route is short */
+        OrrLinkShare share = route[i];
+        uint32_t at = i;
+        for (; at > 0 && route[at - 1].link > share.link; at--)
+            route[at] = route[at - 1];
+        route[at] = share;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        add_use(uses, route[i].link, route[i].frac);
 }
 
 /* The most that activities of one kind of place can put on links at once. A place runs one activity
