@@ -1,0 +1,109 @@
+#!/bin/bash
+# What simulated steps cost on this machine, against limits that hold where a
+# bare 4-ary heap of 16-byte entries takes 50 ns a hold at 10^4 pending; they are scaled by that
+# figure, measured in the same run. A time is that of the whole process for one simulated step:
+# start-up and one of its steps. Not part of make check.
+# Usage, in the build folder: ../bench/step.sh [all]; without "all" only what takes seconds.
+set -eu
+top=$(cd "$(dirname "$0")/.." && pwd)
+orrery=${ORRERY:-./orrery}
+runs=${RUNS:-3}
+hold=$(mktemp)
+trap 'rm -f "$hold" "$hold.c" "$hold.err"' EXIT
+
+cc -O2 -std=gnu11 -I"$top" "$top/bench/bench_hold.c" -o "$hold" \
+    $(pkg-config --cflags --libs glib-2.0) -lm
+"$hold" >"$hold.c"
+scale=$(awk '$1 == "heap4" && $2 == 10000 {printf "%.3f", $3 / 50}' "$hold.c")
+echo "machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) processors"
+awk '{printf "hold, %s, %d pending: %.1f ns\n", $1, $2, $3; v[$1 $2] = $3}
+    END {printf "queue against bare heap at 10^6 pending: %.2f (limit 1.5)\n",
+             v["queue1000000"] / v["heap41000000"]}' "$hold.c"
+echo "limits are scaled by $scale"
+
+# "2.08 s" and its kin on --stats lines: seconds, MiB, steps
+measure() {
+    "$orrery" step "$@" --stats 2>&1 >/dev/null | awk '
+        function seconds(v, u) { return v * (u ~ /^ns/ ? 1e-9 : u ~ /^us/ ? 1e-6 : u ~ /^ms/ ? 1e-3 : 1) }
+        function mib(v, u) { return v * (u ~ /^GiB/ ? 1024 : u ~ /^KiB/ ? 1 / 1024 : 1) }
+        /loaded and lowered in/ {
+            for (i = 1; i < NF; i++) {
+                if ($i == "lowered") prepare = seconds($(i + 2), $(i + 3))
+                if ($i == "executed") steps = $(i + 1)
+                if ($i ~ /^\(/) { v = $i; sub(/\(/, "", v); step = seconds(v, $(i + 1)) }
+                if ($i == "memory") memory = mib($(i + 1), $(i + 2))
+            }
+            printf "%.4f %.1f %d\n", prepare + step, memory, steps
+        }'
+}
+
+median() { # of the first column over $runs runs, with its memory and steps
+    for ((k = 0; k < runs; k++)); do measure "$@"; done | sort -n | sed -n "$(((runs + 1) / 2))p"
+}
+
+row() { # NAME LIMIT_S LIMIT_MIB OPTIONS...
+    local name=$1 limit=$2 memory=$3
+    shift 3
+    median "$@" | awk -v name="$name" -v limit="$limit" -v scale="$scale" -v memory="$memory" '
+        {printf "%-44s %9.3f s %9.3f s %9.1f MiB %9s %6d  %s\n", name, $1, limit * scale, $2,
+             memory ? memory " MiB" : "-", $3,
+             $1 <= limit * scale && (!memory || $2 <= memory) ? "within" : "OVER"}'
+}
+
+drawn=(--perturb 'gpu:*:speed~normal(1,0.01)')
+hashed=(--set network.placement=random --set network.routing=ecmp-hash
+    --set cluster.leaf_oversubscription=4)
+printf '\n%-44s %11s %11s %13s %13s %6s\n' "job" "time" "limit" "memory" "limit" "steps"
+row "llama3-405b-16k folded" 0.05 64 llama3-405b-16k
+row "llama3-405b-131k folded" 0.1 0 llama3-405b-131k
+if [ "${1:-}" = all ]; then
+    row "llama3-405b-1m folded" 1 1024 llama3-405b-1m
+    row "llama3-405b-16k --unfold" 2 600 llama3-405b-16k --unfold
+    row "llama3-405b-16k, speeds drawn" 3 0 llama3-405b-16k "${drawn[@]}"
+    row "llama3-405b-16k, 4:1, random, ecmp-hash" 10 0 llama3-405b-16k "${hashed[@]}"
+    row "llama3-405b-131k --unfold" 20 5120 llama3-405b-131k --unfold
+fi
+
+# Seeds together over one seed, on a non-blocking cluster.
+now() { echo "${EPOCHREALTIME/./}"; }
+begin=$(now)
+"$orrery" step llama3-8b-128 "${drawn[@]}" >/dev/null
+one=$(($(now) - begin))
+begin=$(now)
+"$orrery" step llama3-8b-128 "${drawn[@]}" --seeds 64 >/dev/null
+many=$(($(now) - begin))
+awk -v one="$one" -v many="$many" 'BEGIN {
+    printf "%-44s %9.1f times one seed (limit 12)\n", "llama3-8b-128, speeds drawn, 64 seeds", many / one}'
+
+# Growth: time and memory against one size at a time, with the exponent of a straight line in
+# logarithms.
+grow() { # NAME SIZES... -- OPTIONS with @ for the size
+    local name=$1 sizes=() size
+    shift
+    while [ "$1" != -- ]; do sizes+=("$1"); shift; done
+    shift
+    for size in "${sizes[@]}"; do
+        echo "$size $(median "${@//@/$size}")"
+    done | awk -v name="$name" '
+        {printf "%-24s %8d %9.4f s %9.1f MiB\n", name, $1, $2, $3
+         x = log($1); y = log($2); z = log($3); n++
+         sx += x; sy += y; sz += z; sxx += x * x; sxy += x * y; sxz += x * z}
+        END {d = n * sxx - sx * sx
+             printf "%-24s exponent of time %.2f, of memory %.2f\n", name,
+                 (n * sxy - sx * sy) / d, (n * sxz - sx * sz) / d}'
+}
+
+printf '\ngrowth\n'
+tiny=(tiny-pipeline --set model.hidden=1024 --set model.head_dim=128 --set layout.vpp=1
+    --set schedule.name=1f1b --set "batch.micro=1 sequence")
+four=(--set layout.tp=2 --set layout.pp=2 --set layout.dp=1 --set "job.cluster=fat_tree:4 node:4 gpu:h100")
+for mode in "" --unfold; do
+    echo "mode: ${mode:-folded}"
+    grow "data-parallel ranks" 64 256 1024 4096 -- "${tiny[@]}" --set layout.tp=1 --set layout.pp=1 \
+        --set layout.sequence_parallel=no --set layout.dp=@ --set "batch.global=@ sequences" \
+        --set "job.cluster=fat_tree:@ node:8 gpu:h100" $mode
+    grow "micro-batches" 16 64 256 1024 -- "${tiny[@]}" "${four[@]}" \
+        --set "batch.global=@ sequences" $mode
+    grow "layers" 16 64 256 1024 -- "${tiny[@]}" "${four[@]}" --set model.layers=@ \
+        --set "batch.global=16 sequences" $mode
+done
