@@ -419,6 +419,6 @@ static char *run(const OrrImport *import, GError **error) {
 const OrrImporter orr_importer_nccl_tests = {
     .name = "nccl-tests",
     .summary = "tables of nccl-tests or rccl-tests (text, JSON) or all_reduce_bench to CSV",
-    .source = "NVIDIA/nccl-tests, ROCm/rccl-tests, stas00/ml-engineering all_reduce_bench",
+    .source = "NVIDIA/nccl-tests, ROCm/rccl-tests, ml-engineering all_reduce_bench.py",
     .run = run,
 };

@@ -3,6 +3,7 @@
 
 #include "plots/plot.h"
 #include "sim/base/words.h"
+#include "sim/cli/importers.h"
 #include "sim/collective/algorithms.h"
 #include "sim/io/csv.h"
 #include "sim/io/json_write.h"
@@ -55,8 +56,7 @@ static bool add_workloads(GPtrArray *to, const char *kind, GError **error) {
     return entries != NULL;
 }
 
-static bool add_runs(GPtrArray *to, const char *kind, GError **error)
-{
+static bool add_runs(GPtrArray *to, const char *kind, GError **error) {
     g_autoptr(GPtrArray) entries = orr_run_list(kind, error);
     for (guint i = 0; entries && i < entries->len; i++) {
         const OrrListed *e = entries->pdata[i];
@@ -113,6 +113,13 @@ static bool add_formulas(GPtrArray *to, const char *kind, GError **error) {
     return true;
 }
 
+static bool add_importers(GPtrArray *to, const char *kind, GError **error) {
+    (void)kind, (void)error;
+    for (int i = 0; orr_importers[i]; i++)
+        add(to, orr_importers[i]->name, orr_importers[i]->summary, orr_importers[i]->source);
+    return true;
+}
+
 static bool add_exporters(GPtrArray *to, const char *kind, GError **error) {
     (void)kind, (void)error;
     for (int i = 0; orr_exporters[i]; i++)
@@ -165,12 +172,13 @@ static const struct {
     {"findings", "findings of the report", add_findings},
     {"reports", "forms of the report", add_reports},
     {"exporters", "forms of a trace", add_exporters},
+    {"importers", "files of other programs that are read", add_importers},
     {"plots", "plots", add_plots},
 };
-static const char *const kinds[] = {
-    "gpus",        "nodes",    "clusters", "models",  "jobs",      "frameworks", "runs",
-    "failures",    "prices",   "shares",   "schedules", "collectives", "formulas", "findings", "reports",
-    "exporters",   "plots",    NULL};
+static const char *const kinds[] = {"gpus",       "nodes",       "clusters", "models",   "jobs",
+                                    "frameworks", "runs",        "failures", "prices",   "shares",
+                                    "schedules",  "collectives", "formulas", "findings", "reports",
+                                    "exporters",  "importers",   "plots",    NULL};
 _Static_assert(G_N_ELEMENTS(kinds) == G_N_ELEMENTS(tables) + 1, "kinds are the names of tables");
 
 static const OrrOption options[] = {
@@ -266,10 +274,11 @@ const OrrCommand orr_cmd_list = {
     .name = "list",
     .summary = "what there is of a kind: name, a sentence, its source",
     .synopsis = "[KIND]",
-    .description =
-        "KIND is gpus, nodes, clusters, models, jobs, frameworks, runs, failures, prices, shares, schedules, "
-        "collectives, formulas, findings, reports, exporters or plots; without one, the kinds are "
-        "listed. `orrery show` tells more about one thing.",
+    .description = "KIND is gpus, nodes, clusters, models, jobs, frameworks, runs, failures, "
+                   "prices, shares, schedules, "
+                   "collectives, formulas, findings, reports, exporters, importers or plots; "
+                   "without one, the kinds are "
+                   "listed. `orrery show` tells more about one thing.",
     .kinds = kinds,
     .min_arguments = 0,
     .max_arguments = 1,
