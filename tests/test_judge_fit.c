@@ -1,0 +1,102 @@
+/* A synthetic machine's tables give its constants back. */
+#include "tests/near.h"
+
+#include <string.h>
+
+#include "sim/judge/fit.h"
+
+#define N_TABLES 3
+#define N_ROWS 20
+
+static OrrCommPlace node(uint32_t n) {
+    return (OrrCommPlace){.n_ranks = n, .n_domains = 1, .min_per_domain = n, .max_per_domain = n,
+                          .n_nodes = 1, .max_per_node = n, .arch = ORR_ARCH_AMPERE,
+                          .nvlink = ORR_NVLINK_SWITCH, .nvlink_bytes_per_s = 300e9,
+                          .pcie_bytes_per_s = 32e9, .gpus_per_nic = 1};
+}
+
+typedef struct {
+    OrrMeasuredCollective rows[N_TABLES][N_ROWS];
+    OrrMeasuredTable tables[N_TABLES];
+    OrrFitTable fits[N_TABLES];
+} Machine;
+
+/* All-gather on 2, 4 and 8 GPUs by ring and Simple, priced by @truth. */
+static void synthesize(Machine *m, const OrrCollConstants *truth) {
+    memset(m, 0, sizeof *m);
+    for (uint32_t t = 0; t < N_TABLES; t++) {
+        m->tables[t] = (OrrMeasuredTable){.name = (char *)"log", .kind = ORR_ALL_GATHER,
+                                          .n_ranks = 2u << t, .rows = m->rows[t],
+                                          .n_rows = N_ROWS};
+        m->fits[t].table = &m->tables[t];
+        m->fits[t].place = node(2u << t);
+        m->fits[t].force = (OrrNcclForce){.algo = ORR_ALGO_RING, .proto = ORR_PROTO_SIMPLE};
+        OrrNcclForce force = m->fits[t].force;
+        force.constants = truth;
+        for (int i = 0; i < N_ROWS; i++) {
+            OrrMeasuredCollective *row = &m->rows[t][i];
+            OrrCollPlan plan;
+            row->bytes = INT64_C(1) << (11 + i);
+            row->dtype = ORR_FP32;
+            assert_true(orr_collective_plan(ORR_ALL_GATHER, row->bytes, ORR_FP32,
+                                            &m->fits[t].place, &force, &plan, NULL));
+            row->out_of_place.time_ns = (double)orr_collective_ns(&plan, row->bytes);
+        }
+    }
+}
+
+static double fitted(const OrrFit *fit, const char *name) {
+    for (uint32_t i = 0; i < fit->n_parameters; i++)
+        if (strcmp(fit->parameters[i].name, name) == 0)
+            return fit->parameters[i].after;
+    fail_msg("%s was not fitted", name);
+    return 0;
+}
+
+static void test_constants_come_back_within_2_percent(void **state) {
+    (void)state;
+    OrrCollConstants truth = *orr_coll_constants_default();
+    OrrCollLaw *law = &truth.arch[ORR_ARCH_AMPERE].ring[ORR_PROTO_SIMPLE];
+    law->launch_ns *= 1.4, law->step_ns *= 0.7, law->eff_frac *= 0.8;
+    Machine m;
+    synthesize(&m, &truth);
+    g_autoptr(OrrFit) fit = orr_judge_fit(m.fits, N_TABLES, NULL);
+    assert_non_null(fit);
+    assert_true(fit->before_frac > 0.05);
+    assert_true(fit->after_frac < 0.005);
+    assert_near(fitted(fit, "ampere.ring.simple.launch_ns"), law->launch_ns, 0.02);
+    assert_near(fitted(fit, "ampere.ring.simple.step_ns"), law->step_ns, 0.02);
+    assert_near(fitted(fit, "ampere.ring.simple.eff_frac"), law->eff_frac, 0.02);
+}
+
+static void test_what_no_row_tells_stays(void **state) {
+    (void)state;
+    Machine m;
+    synthesize(&m, NULL);
+    g_autoptr(OrrFit) fit = orr_judge_fit(m.fits, N_TABLES, NULL);
+    for (uint32_t i = 0; i < fit->n_parameters; i++)
+        assert_null(strstr(fit->parameters[i].name, "nvls"));
+    assert_near(fit->constants.arch[ORR_ARCH_AMPERE].nvls.launch_ns,
+                orr_coll_constants_default()->arch[ORR_ARCH_AMPERE].nvls.launch_ns, 1e-12);
+    assert_true(fit->after_frac < 0.001);
+}
+
+static void test_rows_faster_than_the_link_are_refused(void **state) {
+    (void)state;
+    Machine m;
+    synthesize(&m, NULL);
+    m.rows[2][N_ROWS - 1].out_of_place.time_ns /= 3;
+    g_autoptr(OrrFit) fit = orr_judge_fit(m.fits, N_TABLES, NULL);
+    assert_int_equal(fit->n_refused, 1);
+    assert_non_null(strstr(fit->notes->pdata[0], "faster than the link"));
+    assert_true(fit->after_frac < 0.001);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_constants_come_back_within_2_percent),
+        cmocka_unit_test(test_what_no_row_tells_stays),
+        cmocka_unit_test(test_rows_faster_than_the_link_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
