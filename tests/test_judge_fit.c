@@ -3,16 +3,24 @@
 
 #include <string.h>
 
+#include "sim/collective/constant_names.h"
 #include "sim/judge/fit.h"
 
 #define N_TABLES 3
 #define N_ROWS 20
 
 static OrrCommPlace node(uint32_t n) {
-    return (OrrCommPlace){.n_ranks = n, .n_domains = 1, .min_per_domain = n, .max_per_domain = n,
-                          .n_nodes = 1, .max_per_node = n, .arch = ORR_ARCH_AMPERE,
-                          .nvlink = ORR_NVLINK_SWITCH, .nvlink_bytes_per_s = 300e9,
-                          .pcie_bytes_per_s = 32e9, .gpus_per_nic = 1};
+    return (OrrCommPlace){.n_ranks = n,
+                          .n_domains = 1,
+                          .min_per_domain = n,
+                          .max_per_domain = n,
+                          .n_nodes = 1,
+                          .max_per_node = n,
+                          .arch = ORR_ARCH_AMPERE,
+                          .nvlink = ORR_NVLINK_SWITCH,
+                          .nvlink_bytes_per_s = 300e9,
+                          .pcie_bytes_per_s = 32e9,
+                          .gpus_per_nic = 1};
 }
 
 typedef struct {
@@ -25,8 +33,10 @@ typedef struct {
 static void synthesize(Machine *m, const OrrCollConstants *truth) {
     memset(m, 0, sizeof *m);
     for (uint32_t t = 0; t < N_TABLES; t++) {
-        m->tables[t] = (OrrMeasuredTable){.name = (char *)"log", .kind = ORR_ALL_GATHER,
-                                          .n_ranks = 2u << t, .rows = m->rows[t],
+        m->tables[t] = (OrrMeasuredTable){.name = (char *)"log",
+                                          .kind = ORR_ALL_GATHER,
+                                          .n_ranks = 2u << t,
+                                          .rows = m->rows[t],
                                           .n_rows = N_ROWS};
         m->fits[t].table = &m->tables[t];
         m->fits[t].place = node(2u << t);
@@ -38,8 +48,8 @@ static void synthesize(Machine *m, const OrrCollConstants *truth) {
             OrrCollPlan plan;
             row->bytes = INT64_C(1) << (11 + i);
             row->dtype = ORR_FP32;
-            assert_true(orr_collective_plan(ORR_ALL_GATHER, row->bytes, ORR_FP32,
-                                            &m->fits[t].place, &force, &plan, NULL));
+            assert_true(orr_collective_plan(ORR_ALL_GATHER, row->bytes, ORR_FP32, &m->fits[t].place,
+                                            &force, &plan, NULL));
             row->out_of_place.time_ns = (double)orr_collective_ns(&plan, row->bytes);
         }
     }
@@ -67,6 +77,11 @@ static void test_constants_come_back_within_2_percent(void **state) {
     assert_near(fitted(fit, "ampere.ring.simple.launch_ns"), law->launch_ns, 0.02);
     assert_near(fitted(fit, "ampere.ring.simple.step_ns"), law->step_ns, 0.02);
     assert_near(fitted(fit, "ampere.ring.simple.eff_frac"), law->eff_frac, 0.02);
+    for (uint32_t i = 0; i < fit->n_parameters; i++) { /* a file finds each by its name */
+        double *at = orr_coll_constant(&fit->constants, fit->parameters[i].name);
+        assert_non_null(at);
+        assert_near(*at, fit->parameters[i].after, 1e-12);
+    }
 }
 
 static void test_what_no_row_tells_stays(void **state) {

@@ -23,7 +23,11 @@ static void fill_names(const OrrStepRun *run, OrrRecord *r) {
     orr_record_set(&r->precision, orr_dtype_name(job->precision.compute));
     static const char *const policies[] = {"none", "selective", "full"};
     orr_record_set(&r->recompute, policies[job->recompute.policy]);
-    orr_record_set(&r->calibration, run->surfaces ? run->surfaces->name : "none (roofline)");
+    const char *kernels = run->surfaces ? run->surfaces->name : "none (roofline)";
+    g_autofree char *both = run->collectives ? g_strdup_printf("%s; collectives: %s", kernels,
+                                                               run->request->calibration)
+                                             : g_strdup(kernels);
+    orr_record_set(&r->calibration, both);
     for (guint i = 0; i < run->sources->inputs->len; i++) {
         const OrrInput *in = run->sources->inputs->pdata[i];
         orr_record_add_input(r, in->name, in->sha256);

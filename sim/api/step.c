@@ -1,6 +1,7 @@
 #include "sim/api/step.h"
 
 #include "calibrate/tables.h"
+#include "sim/api/calibration.h"
 #include "sim/api/step_priv.h"
 #include "sim/collective/nccl_env.h"
 #include "sim/io/csv.h"
@@ -55,8 +56,24 @@ static bool load_cluster(OrrStepRun *run, const OrrOverride *overrides, uint32_t
     return run->cluster != NULL;
 }
 
+/* A calibration is a file of collectives, whose GPU keeps its own tables of kernels, or such a
+ * table. */
+static bool load_collectives(OrrStepRun *run, const char **name, GError **error) {
+    if (!*name)
+        return true;
+    g_autofree char *path = orr_data_find("calibrate/tables", *name, ".ini", error);
+    if (!path || !orr_calibration_read(path, &run->collectives, error))
+        return false;
+    run->nccl.force.constants = run->collectives;
+    if (run->collectives)
+        *name = NULL;
+    return true;
+}
+
 static bool load_surfaces(OrrStepRun *run, GError **error) {
     const char *name = run->request->calibration;
+    if (!load_collectives(run, &name, error))
+        return false;
     run->gpu = orr_cluster_spec(run->cluster)->node->gpu;
     if (!name)
         name = run->gpu->surfaces;
@@ -244,6 +261,7 @@ void orr_step_free(OrrStepRun *run) {
     orr_order_free(run->order);
     orr_cost_free(run->cost);
     orr_nccl_env_clear(&run->nccl);
+    g_free(run->collectives);
     orr_sources_free(run->sources);
     orr_record_free(run->record);
     if (!run->request->specs)

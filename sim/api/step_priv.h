@@ -3,6 +3,7 @@
 #define ORR_API_STEP_PRIV_H
 
 #include "sim/api/step.h"
+#include "sim/collective/constants.h"
 #include "sim/collective/nccl_env.h"
 #include "sim/exec/exec.h"
 #include "sim/exec/fold.h"
@@ -18,6 +19,7 @@ struct OrrStepRun {
     OrrCluster *cluster;
     const OrrGpu *gpu;
     OrrSurfaceSet *surfaces;
+    OrrCollConstants *collectives; /* of a calibration; NULL: the shipped ones */
     OrrCost *cost;
     OrrOrder *order;
     bool is_custom;

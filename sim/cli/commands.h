@@ -14,5 +14,6 @@ extern const OrrCommand orr_cmd_plot;
 extern const OrrCommand orr_cmd_validate;
 extern const OrrCommand orr_cmd_check;
 extern const OrrCommand orr_cmd_compare;
+extern const OrrCommand orr_cmd_calibrate;
 
 #endif

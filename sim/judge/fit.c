@@ -4,10 +4,10 @@
 #include <string.h>
 
 #define MAX_PARAMETERS 48
-#define N_ITERATIONS 60     /* ours: it settles in about ten */
-#define PROBE 0.02          /* ours: relative step of the numeric derivative */
-#define TELLS_FRAC 0.002    /* ours: a parameter that moves times by less is not told */
-#define WIRE_MARGIN 1.02    /* ours: clocks and rounding of printed times */
+#define N_ITERATIONS 60  /* ours: it settles in about ten */
+#define PROBE 0.02       /* ours: relative step of the numeric derivative */
+#define TELLS_FRAC 0.002 /* ours: a parameter that moves times by less is not told */
+#define WIRE_MARGIN 1.02 /* ours: clocks and rounding of printed times */
 
 typedef struct {
     const OrrFitTable *table;
@@ -216,8 +216,8 @@ static void descend(Work *w) {
 /* Above what the links carry: NVLS may (the switch reduces), rings and pairs may not. */
 static bool is_impossible(const OrrFitTable *t, const OrrMeasuredCollective *row, double ns) {
     const OrrCommPlace *p = &t->place;
-    double busbw = (double)row->bytes / ns * 1e9 *
-                   orr_measured_bus_factor(t->table->kind, p->n_ranks);
+    double busbw =
+        (double)row->bytes / ns * 1e9 * orr_measured_bus_factor(t->table->kind, p->n_ranks);
     if (t->table->kind == ORR_ALL_REDUCE && p->has_nvls)
         return busbw > 2 * WIRE_MARGIN * p->nvlink_bytes_per_s;
     if (p->n_domains > 1 && p->max_per_domain > 1)

@@ -2,9 +2,9 @@
  * that the tables' algorithms use, and of the network. Starts from the shipped constants; what the
  * tables do not tell apart stays as it is.
  *
- * Least squares of ln(predicted / measured) by Levenberg and Marquardt (Marquardt 1963, J. SIAM 11).
- * Left out: the growth of chunks (full_frac, full_bytes), and NCCL's choice, which has constants of
- * its own. */
+ * Least squares of ln(predicted / measured) by Levenberg and Marquardt (Marquardt 1963, J. SIAM
+ * 11). Left out: the growth of chunks (full_frac, full_bytes), and NCCL's choice, which has
+ * constants of its own. */
 #ifndef ORR_JUDGE_FIT_H
 #define ORR_JUDGE_FIT_H
 
@@ -27,9 +27,9 @@ typedef struct {
     OrrCollConstants constants;
     OrrFitParameter *parameters;
     uint32_t n_parameters;
-    uint32_t n_rows, n_refused;      /* refused: faster than the link could be */
-    double before_frac, after_frac;  /* mean absolute error over the rows used */
-    GPtrArray *notes;                /* char *: each refused row and why */
+    uint32_t n_rows, n_refused;     /* refused: faster than the link could be */
+    double before_frac, after_frac; /* mean absolute error over the rows used */
+    GPtrArray *notes;               /* char *: each refused row and why */
 } OrrFit;
 
 /* NULL with @error (ORR_ERROR_INPUT): no sound row. */
