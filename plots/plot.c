@@ -104,8 +104,8 @@ bool orr_plot_draw(const OrrPlot *plot, const char *folder, GError **error) {
     g_autofree char *gnuplot = g_find_program_in_path("gnuplot");
     if (!gnuplot)
         return orr_fail_env(error,
-                            "gnuplot is not installed, so nothing is drawn; the table and the "
-                            "script are in %s: install gnuplot (Debian: gnuplot-nox), then run "
+                            "gnuplot is not installed, so nothing is drawn; tables and scripts "
+                            "are in %s: install gnuplot (Debian: gnuplot-nox), then run "
                             "'gnuplot %s.gp' there",
                             folder, plot->name);
     return run_gnuplot(gnuplot, plot->name, folder, error) &&

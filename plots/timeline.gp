@@ -26,7 +26,7 @@ is_labelled = row_records / rows <= 70
 ink(chunk) = chunks > 1 && chunk > (chunks - 1) / 2.0 ? 0x000000 : 0xffffff
 number(p, micro_batch) = p eq 'step' ? '' : sprintf('%d', micro_batch)
 
-set title sprintf("%s: one step of a pipeline, %.4g %s", job, (end_max - begin_min) / unit_ns, unit)
+set title sprintf("%s: one step of a pipeline, %s", job, step_time)
 set xlabel sprintf('time since the step began (%s)', unit)
 set ylabel 'stage'
 set xrange [0 : (end_max / unit_ns) * 1.002]

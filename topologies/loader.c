@@ -30,7 +30,7 @@
 #define TEXT(type, member, name, flag)                                                             \
     { .key = name, .kind = TOPO_TEXT, .offset = offsetof(type, member), .flags = flag }
 #define PEAK(dtype, name)                                                                          \
-    NUMBER(OrrGpu, peak_flops_per_s[dtype], name, ORR_DIM_FLOPS_RATE, 0, 1e18, 0, ORR_KEY_QUIET)
+    NUMBER(OrrGpu, peak_flops_per_s[dtype], name, ORR_DIM_FLOPS_RATE, 1e11, 1e18, 0, ORR_KEY_QUIET)
 
 static const OrrTopoField gpu_fields[] = {
     TEXT(OrrGpu, source, "source", ORR_KEY_REQUIRED),

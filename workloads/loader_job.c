@@ -253,6 +253,7 @@ OrrJob *orr_workload_job(const char *ref, const OrrOverride *overrides, uint32_t
     JobReader r = {.keys = keys, .job = job, .overrides = overrides, .n_overrides = n_overrides,
                    .derived = derived};
     job->name = orr_workloads__stem(orr_keys_name(keys));
+    job->file = g_strdup(orr_keys_name(keys));
     for (uint32_t i = 0; i < n_overrides; i++)
         if (!is_set_group(overrides[i].group))
             orr_job__override(&r, &overrides[i]);

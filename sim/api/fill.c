@@ -66,7 +66,7 @@ static bool fill_flops(const OrrStepRun *run, OrrRecord *r, GError **error) {
     const OrrJob *job = run->job;
     const char *own = job->flops_formula && job->flops_formula[0] ? job->flops_formula
                                                                   : run->framework->flops_formula;
-    double peak = run->gpu->peak_flops_per_s[job->precision.compute];
+    double peak = orr_cost_peak_flops_per_s(run->cost, job->precision.compute);
     double per_gpu = 1e9 / ((double)r->step_time_ns * r->world_size);
     orr_record_set(&r->flops_formula, own);
     for (int i = -1; i < 0 || orr_flops_formulas[i]; i++) {

@@ -21,6 +21,20 @@ static void note_assumption(void *data, const char *key, const char *value, cons
     orr_sources_add_assumption(data, key, value, origin);
 }
 
+/* Every line of an error that the job's own keys are at fault for begins with its file. */
+static bool of_job(const OrrStepRun *run, const char *group, bool is_right, GError **error) {
+    if (is_right || !error || !*error || (*error)->code != ORR_ERROR_INPUT)
+        return is_right;
+    g_auto(GStrv) lines = g_strsplit((*error)->message, "\n", -1);
+    g_autofree char *start =
+        g_strdup_printf("%s: %s", run->job->file ? run->job->file : run->job->name, group);
+    g_autofree char *between = g_strdup_printf("\n%s", start);
+    g_autofree char *text = g_strjoinv(between, lines);
+    g_free((*error)->message);
+    (*error)->message = g_strconcat(start, text, NULL);
+    return false;
+}
+
 static OrrCluster *read_cluster(OrrStepRun *run, const OrrOverride *overrides, uint32_t n,
                                 bool use_management, GError **error) {
     g_autofree OrrTopologySet *sets = g_new0(OrrTopologySet, n + 3);
@@ -45,9 +59,11 @@ static bool load_cluster(OrrStepRun *run, const OrrOverride *overrides, uint32_t
                          GError **error) {
     run->cluster = read_cluster(run, overrides, n, false, error);
     if (!run->cluster ||
-        !orr_nccl_env_parse((const char *const *)run->job->nccl_names,
-                            (const char *const *)run->job->nccl_values,
-                            orr_cluster_spec(run->cluster)->node, &run->nccl, error))
+        !of_job(run, "[nccl] ",
+                orr_nccl_env_parse((const char *const *)run->job->nccl_names,
+                                   (const char *const *)run->job->nccl_values,
+                                   orr_cluster_spec(run->cluster)->node, &run->nccl, error),
+                error))
         return false;
     if (!run->nccl.is_fallback)
         return true;
@@ -140,7 +156,20 @@ static bool load_order(OrrStepRun *run, GError **error) {
     if (!schedule)
         return false;
     run->order = schedule->order(&shape, error);
-    return run->order != NULL;
+    return of_job(run, "[schedule] name: ", run->order != NULL, error);
+}
+
+/* A type that the GPU lacks would run as another one, which is not what the job asks. */
+static bool check_precision(const OrrStepRun *run, GError **error) {
+    OrrDtype compute = run->job->precision.compute;
+    if (compute != ORR_INT8 && orr_cost_peak_flops_per_s(run->cost, compute) > 0.0)
+        return true;
+    g_autoptr(GString) would_do = g_string_new(NULL);
+    for (int d = 0; d < ORR_N_DTYPES; d++)
+        if (d != ORR_INT8 && orr_cost_peak_flops_per_s(run->cost, d) > 0.0)
+            g_string_append_printf(would_do, "%s%s", would_do->len ? ", " : "", orr_dtype_name(d));
+    return orr_fail_input(error, "[precision] compute = %s: %s does not train in it; %s would do",
+                          orr_dtype_name(compute), run->gpu->name, would_do->str);
 }
 
 /* The run only reads what it borrows; orr_step_free knows whose it is. */
@@ -159,7 +188,8 @@ static bool borrow_specs(OrrStepRun *run, const OrrStepSpecs *s, GError **error)
                             error))
         return false;
     run->cost = orr_cost_new(run->gpu, run->surfaces, !run->job->is_boost);
-    return load_order(run, error) && orr_step__load_perturbs(run, error);
+    return check_precision(run, error) && load_order(run, error) &&
+           orr_step__load_perturbs(run, error);
 }
 
 static bool load_all(OrrStepRun *run, GError **error) {
@@ -184,10 +214,13 @@ static bool load_all(OrrStepRun *run, GError **error) {
     if (!run->framework)
         return false;
     uint32_t n_gpus = run->job->n_gpus;
-    return orr_layout_check(run->model, &run->job->layout, &run->job->batch, run->framework, n_gpus,
-                            error) &&
+    return of_job(run, "",
+                  orr_layout_check(run->model, &run->job->layout, &run->job->batch, run->framework,
+                                   n_gpus, error),
+                  error) &&
            load_cluster(run, overrides, n, error) && load_surfaces(run, error) &&
-           load_order(run, error) && orr_step__load_perturbs(run, error);
+           of_job(run, "", check_precision(run, error), error) && load_order(run, error) &&
+           orr_step__load_perturbs(run, error);
 }
 
 OrrLowering orr_step__lowering(const OrrStepRun *run) {
@@ -401,5 +434,5 @@ const OrrNode *orr_step_node(const OrrStepRun *run) {
 }
 
 double orr_step_peak_flops_per_s(const OrrStepRun *run) {
-    return run->gpu->peak_flops_per_s[run->job->precision.compute];
+    return orr_cost_peak_flops_per_s(run->cost, run->job->precision.compute);
 }

@@ -69,12 +69,14 @@ static bool run_with_timeline(OrrCliRun *run, const OrrCli *cli, const char *fol
 
 static bool draw(const OrrCli *cli, const char *folder, GError **error) {
     const char *only = orr_cli_argument(cli, 1);
+    /* every script first: they are there when gnuplot is not */
+    for (const OrrPlot *p = orr_plots; p->name; p++)
+        if ((!only || strcmp(only, p->name) == 0) && !orr_plot_script(p, folder, error))
+            return false;
     for (const OrrPlot *p = orr_plots; p->name; p++) {
         if (only && strcmp(only, p->name) != 0)
             continue;
-        bool is_done = orr_cli_has(cli, "no-draw") ? orr_plot_script(p, folder, error)
-                                                   : orr_plot_draw(p, folder, error);
-        if (!is_done)
+        if (!orr_cli_has(cli, "no-draw") && !orr_plot_draw(p, folder, error))
             return false;
         fprintf(stderr, "orrery: %s/%s.csv, .gp%s: %s\n", folder, p->name,
                 orr_cli_has(cli, "no-draw") ? "" : ", .png, .svg", p->summary);

@@ -6,6 +6,7 @@
 #include "traces/exporters.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const OrrOption options[] = {
     {"ranks", 'r', "LIST", false, "ranks, such as 0-7,64 (default: rank 0)"},
@@ -64,6 +65,11 @@ static bool run_trace(OrrCli *cli, GError **error) {
     const char *format = orr_cli_value(cli, "format"), *list = orr_cli_value(cli, "ranks");
     if (request.path && request.directory)
         return orr_fail_usage(error, "orrery trace: --output or --per-rank, not both");
+    if (request.directory && format && strcmp(format, "chrome") != 0)
+        return orr_fail_usage(error,
+                              "orrery trace: --format %s: --per-rank writes chrome alone; drop one "
+                              "of the two",
+                              format);
     request.exporter = orr_exporter_find(format ? format : "chrome", error);
     if (!request.exporter || !read_window(cli, &request, error))
         return false;

@@ -32,6 +32,11 @@ void orr_cost_free(OrrCost *cost) {
     g_free(cost);
 }
 
+double orr_cost_peak_flops_per_s(const OrrCost *cost, OrrDtype dtype) {
+    double peak = cost->gpu->peak_flops_per_s[dtype];
+    return dtype == ORR_FP32 && peak <= 0.0 ? cost->gpu->vector_flops_per_s : peak;
+}
+
 OrrDtype orr_cost__runs_as(const OrrGpu *gpu, OrrDtype dtype) {
     /* preferences after the dtype itself: the nearest wider type that keeps its values */
     static const OrrDtype wider[ORR_N_DTYPES][3] = {
@@ -74,16 +79,17 @@ static bool is_product(const OrrKernel *k) {
 }
 
 int64_t orr_cost_kernel_ns(const OrrCost *cost, const OrrKernel *k) {
-    double ns = is_product(k)                  ? orr_cost__gemm_ns(cost, k)
+    double ns = is_product(k)                ? orr_cost__gemm_ns(cost, k)
                 : k->kind == ORR_K_ATTENTION ? orr_cost__attention_ns(cost, k)
-                                               : orr_cost__streaming_ns(cost, k);
+                                             : orr_cost__streaming_ns(cost, k);
     return (int64_t)fmax(1.0, ceil(ns));
 }
 
 /* Speed of kernels between the others of a step over their speed in a loop of their own: operands
- * come cold from HBM, kernels are chosen without tuning. Layer times of Korthikanti et al. 2022 (arXiv
- * 2205.05198, table 4) less their collectives, over the sums of isolated kernels: 0.94, 0.92, 0.94.
- * DeepSeek-V3's training profile over DeepGEMM's own table: dense products 0.89, grouped 0.97. */
+ * come cold from HBM, kernels are chosen without tuning. Layer times of Korthikanti et al. 2022
+ * (arXiv 2205.05198, table 4) less their collectives, over the sums of isolated kernels: 0.94,
+ * 0.92, 0.94. DeepSeek-V3's training profile over DeepGEMM's own table: dense products 0.89,
+ * grouped 0.97. */
 #define IN_STEP_RATE 0.93
 
 int64_t orr_cost_in_step_ns(const OrrCost *cost, const OrrKernel *k) {

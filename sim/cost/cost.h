@@ -11,11 +11,15 @@ typedef struct OrrCost OrrCost;
 /**
  * orr_cost_new: @gpu and @surfaces are borrowed for the life of the cost. @surfaces may be NULL or
  * lack a kind or dtype: then the roofline serves and orr_cost_origin says so.
- * @is_sustained: clocks as in a long step under the power limit (the default of `step`), else boost.
+ * @is_sustained: clocks as in a long step under the power limit (the default of `step`), else
+ * boost.
  */
 OrrCost *orr_cost_new(const OrrGpu *gpu, const OrrSurfaceSet *surfaces, bool is_sustained);
 void orr_cost_free(OrrCost *cost);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrCost, orr_cost_free)
+/* Dense peak of products in @dtype at boost, FLOP/s: of the tensor cores, for FP32 without such
+ * ones of the vector units; 0: the GPU does not compute in it. */
+double orr_cost_peak_flops_per_s(const OrrCost *cost, OrrDtype dtype);
 /* Time on the GPU of kernel @k alone, without the host's launch; ns, rounded up, at least 1. */
 int64_t orr_cost_kernel_ns(const OrrCost *cost, const OrrKernel *k);
 /* The same between the other kernels of a training step, where kernels run slower than alone. */

@@ -39,6 +39,7 @@ void orr_job_free(OrrJob *job)
     g_free(job->set_keys);
     g_free(job->set_values);
     g_free(job->layout.stage_layers);
+    g_free(job->file);
     g_free(job->schedule_name);
     g_strfreev(job->nccl_names);
     g_strfreev(job->nccl_values);

@@ -182,6 +182,7 @@ typedef struct {
     char **set_groups, **set_keys, **set_values;
     OrrLayout layout;
     OrrBatch batch;
+    char *file;              /* where the job was read, for messages; may be NULL */
     char *schedule_name;     /* a name, or a path of a CSV */
     OrrPrecision precision;
     OrrRecomputeSpec recompute;
