@@ -112,10 +112,10 @@ const OrrRunFormat orr_calibrate__nemo = {"NeMo", read_nemo};
 /* "CUDA capacity: NVIDIA H100 with 95.00GiB memory" */
 static void read_device(OrrRunReader *r, const char *line) {
     const char *name = strstr(line, "capacity: ");
+    name = name ? name + strlen("capacity: ") : NULL;
     const char *end = name ? strstr(name, " with ") : NULL;
     if (!end || r->run->gpu)
         return;
-    name += strlen("capacity: ");
     r->run->gpu = g_strndup(name, (gsize)(end - name));
 }
 
