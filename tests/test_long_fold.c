@@ -12,13 +12,13 @@ static uint64_t from_env(const char *name, uint64_t otherwise) {
 
 static void test_fold_changes_nothing_in_many_random_jobs(void **state) {
     (void)state;
-    fold_compare_random(from_env("FOLD_FIRST", 1000), (uint32_t)from_env("FOLD_COUNT", 1000),
+    fold_compare_random(from_env("FOLD_FIRST", 1000), (uint32_t)from_env("FOLD_COUNT", 1200),
                         false);
 }
 
 static void test_fold_changes_nothing_in_many_random_perturbed_jobs(void **state) {
     (void)state;
-    fold_compare_random(from_env("FOLD_FIRST", 10000), (uint32_t)from_env("FOLD_COUNT", 2000),
+    fold_compare_random(from_env("FOLD_FIRST", 10000), (uint32_t)from_env("FOLD_COUNT", 2600),
                         true);
 }
 

@@ -24,6 +24,7 @@ typedef struct {
     uint32_t *link_of;   /* and back */
     uint32_t n_nodes;
     uint64_t *color, *next;
+    uint64_t *mixed; /* [links in use] mixed colours of this round */
 } Fold;
 
 /* Colours seen, numbered in the order of appearance: open addressing, at most half full. */
@@ -147,17 +148,26 @@ static void first_colors(Fold *f) {
 static void visit_loads(Fold *f, const OrrLoads *l, Range places) {
     if (l->n_loads == 0)
         return;
+    OrrUse last = {0}; /* edges repeat: their hashes are kept */
+    uint64_t edge = 0, to_link = 0, mine = 0;
+    uint32_t last_v = ORR_NONE;
     for (uint32_t p = 0; p < places.n; p++) {
-        uint64_t mine = f->color[places.first + p];
+        uint64_t place = f->color[places.first + p], sum = 0;
         for (uint32_t v = 0; v < l->n_loads; v++)
             for (uint32_t i = l->first[p * l->n_loads + v]; i < l->first[p * l->n_loads + v + 1];
                  i++) {
                 const OrrUse *u = &l->uses[i];
-                uint32_t link = f->links.first + f->link_node[u->constraint];
-                uint64_t edge = join((uint64_t)v << 32 | u->coef, u->count);
-                f->next[places.first + p] += join(edge, f->color[link]);
-                f->next[link] += join(edge, mine);
+                uint32_t link = f->link_node[u->constraint];
+                if (v != last_v || u->coef != last.coef || u->count != last.count ||
+                    place != mine) {
+                    edge = join((uint64_t)v << 32 | u->coef, u->count);
+                    to_link = join(edge, place);
+                    last = *u, last_v = v, mine = place;
+                }
+                sum += mix(edge ^ f->mixed[link]); /* join of edge and link */
+                f->next[f->links.first + link] += to_link;
             }
+        f->next[places.first + p] += sum;
     }
 }
 
@@ -196,6 +206,8 @@ static uint32_t count_colors(const Fold *f) {
 static void refine(Fold *f) {
     for (uint32_t n = 0, before = count_colors(f); n < 64; n++) {
         memset(f->next, 0, f->n_nodes * sizeof *f->next);
+        for (uint32_t l = 0; l < f->links.n; l++)
+            f->mixed[l] = mix(f->color[f->links.first + l]);
         for (int k = 0; k < ORR_N_GROUPS; k++)
             visit_group(f, k);
         for (uint32_t i = 0; i < f->n_nodes; i++)
@@ -352,6 +364,7 @@ OrrBound *orr_fold(const OrrBound *b) {
     ranges(&f);
     f.color = g_new(uint64_t, f.n_nodes + 1);
     f.next = g_new(uint64_t, f.n_nodes + 1);
+    f.mixed = g_new(uint64_t, f.links.n + 1);
     first_colors(&f);
     refine(&f);
     OrrBound *out = g_new0(OrrBound, 1);
@@ -389,6 +402,7 @@ OrrBound *orr_fold(const OrrBound *b) {
     classes_clear(&links);
     g_free(f.color);
     g_free(f.next);
+    g_free(f.mixed);
     g_free(f.link_node);
     g_free(f.link_of);
     return out;
