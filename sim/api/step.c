@@ -214,11 +214,13 @@ static bool load_all(OrrStepRun *run, GError **error) {
     if (!run->framework)
         return false;
     uint32_t n_gpus = run->job->n_gpus;
-    return of_job(run, "",
+    /* the cluster first: how many GPUs are meant is said by its name */
+    return load_cluster(run, overrides, n, error) &&
+           of_job(run, "",
                   orr_layout_check(run->model, &run->job->layout, &run->job->batch, run->framework,
                                    n_gpus, error),
                   error) &&
-           load_cluster(run, overrides, n, error) && load_surfaces(run, error) &&
+           load_surfaces(run, error) &&
            of_job(run, "", check_precision(run, error), error) && load_order(run, error) &&
            orr_step__load_perturbs(run, error);
 }
