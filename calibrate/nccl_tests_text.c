@@ -78,7 +78,7 @@ static void end_table(Reader *r, bool is_whole) {
 /* "#  size count type ..." begins a table; false: it is another comment. */
 static bool read_header(Reader *r, const char *line, uint32_t number) {
     Column columns[MAX_COLUMNS];
-    guint n = 0, n_words, n_time = 0;
+    guint n = 0, n_words, n_time = 0, n_size = 0;
     bool is_delta = false;
     g_auto(GStrv) words = orr_log_words(line, &n_words);
     for (guint i = 0; i < n_words; i++) {
@@ -91,9 +91,10 @@ static bool read_header(Reader *r, const char *line, uint32_t number) {
             return false;
         columns[n++] = column_names[k].column;
         n_time += column_names[k].column == C_TIME;
+        n_size += column_names[k].column == C_SIZE;
         is_delta |= strcmp(words[i], "error") == 0 || strcmp(words[i], "res") == 0;
     }
-    if (n < 6 || columns[0] != C_SIZE || n_time == 0)
+    if (n < 6 || columns[0] != C_SIZE || n_size != 1 || n_time == 0)
         return false;
     end_table(r, false);
     memcpy(r->columns, columns, sizeof columns);
@@ -265,8 +266,9 @@ static void keep_pending(Reader *r, char **words, guint n, uint32_t line) {
     for (; r->n_pending < n; r->n_pending++)
         r->pending[r->n_pending] = g_strdup(words[r->n_pending]);
     gsize length = n < r->n_lead ? glued_length(words[n]) : 0;
-    if (length > 0)
-        r->pending[r->n_pending++] = g_strndup(words[n], length);
+    g_autofree char *last = g_strndup(length > 0 ? words[n] : "", length);
+    if (length > 0 && fits_column(r, n, last))
+        r->pending[r->n_pending++] = g_steal_pointer(&last);
     r->pending_line = line;
 }
 

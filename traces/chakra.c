@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/io/csv.h"
+#include "sim/io/text.h"
 #include "traces/chakra_priv.h"
 #include "traces/protobuf.h"
 
@@ -222,8 +223,9 @@ static uint32_t *sort_nodes(const OrrChakraDraft *draft, const uint32_t *deps, G
             if (dep == ORR_NONE || state[dep] == 2)
                 continue;
             if (state[dep] == 1) {
-                orr_fail_input(error, "%s: node %" G_GUINT64_FORMAT " (%.60s) waits for itself",
-                               draft->import->path, node->id, node->name);
+                g_autofree char *name = orr_text_excerpt(node->name);
+                orr_fail_input(error, "%s: node %" G_GUINT64_FORMAT " (%s) waits for itself",
+                               draft->import->path, node->id, name);
                 g_free(order);
                 return NULL;
             }

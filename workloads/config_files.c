@@ -4,6 +4,7 @@
 #include "config.h"
 #include "sim/io/json.h"
 #include "sim/io/log.h"
+#include "sim/io/text.h"
 #include "workloads/config_priv.h"
 
 #define MAX_DEPTH 16 /* ours: configurations nest four deep */
@@ -53,6 +54,12 @@ static char *without_comment(const char *line) {
     return g_strstrip(g_strndup(line, (gsize)(at - line)));
 }
 
+static bool fail_line(const OrrConfig *c, guint line, const char *text, const char *what,
+                      GError **error) {
+    g_autofree char *excerpt = orr_text_excerpt(text);
+    return orr_fail_input(error, "%s:%u: %s: %s", c->import->path, line, excerpt, what);
+}
+
 bool orr_config__read_toml(OrrConfig *c, const char *text, gsize length, GError **error) {
     g_autoptr(OrrLog) log = orr_log_parse(c->import->path, text, length, error);
     g_autofree char *table = g_strdup("");
@@ -68,8 +75,7 @@ bool orr_config__read_toml(OrrConfig *c, const char *text, gsize length, GError 
         }
         char *equals = strchr(line, '=');
         if (!equals || equals == line)
-            return orr_fail_input(error, "%s:%u: %.60s: [table] or key = value would do",
-                                  c->import->path, i + 1, line);
+            return fail_line(c, i + 1, line, "[table] or key = value would do", error);
         *equals = 0;
         g_strstrip(line);
         char *value = g_strstrip(equals + 1);
@@ -78,10 +84,10 @@ bool orr_config__read_toml(OrrConfig *c, const char *text, gsize length, GError 
             n == 0 || (value[0] == '[' && value[n - 1] != ']') ||
             ((value[0] == '"' || value[0] == '\'') && (n < 2 || value[n - 1] != value[0]));
         if (is_open || g_str_has_prefix(value, "\"\"\"") || value[0] == '{')
-            return orr_fail_input(error,
-                                  "%s:%u: %s = %.60s: a value on one line would do (strings, "
-                                  "numbers, true, false, arrays)",
-                                  c->import->path, i + 1, line, value);
+            return fail_line(c, i + 1, line,
+                             "its value must stand on the line: a string, a number, true, false or "
+                             "an array",
+                             error);
         if (value[0] == '"' || value[0] == '\'') {
             value[n - 1] = 0;
             value++;

@@ -96,7 +96,7 @@ static bool add(Replayer *r, uint32_t i, GError **error) {
             continue;
         if (n_waits++ == ORR_MAX_WAITS)
             return orr_fail_input(error,
-                                  "%s: node %" G_GUINT64_FORMAT " (%.60s) waits for more than %d "
+                                  "%s: node %" G_GUINT64_FORMAT " (%s) waits for more than %d "
                                   "other streams",
                                   r->replay->name, node->id, node->name, ORR_MAX_WAITS);
         orr_builder_wait(r->b, (uint32_t)need[k]);
