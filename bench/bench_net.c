@@ -26,16 +26,14 @@ typedef struct {
     uint32_t uplinks;
 } Bench;
 
-static uint64_t draw(Bench *b, uint64_t below)
-{
+static uint64_t draw(Bench *b, uint64_t below) {
     uint64_t z = (b->random += UINT64_C(0x9e3779b97f4a7c15)); /* splitmix64 */
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     return (z ^ z >> 31) % below;
 }
 
-static void push(Bench *b, Event e)
-{
+static void push(Bench *b, Event e) {
     if (b->n_heap == b->cap_heap) {
         b->cap_heap = MAX(1024, 2 * b->cap_heap);
         b->heap = g_renew(Event, b->heap, b->cap_heap);
@@ -46,8 +44,7 @@ static void push(Bench *b, Event e)
     b->heap[at] = e;
 }
 
-static Event pop(Bench *b)
-{
+static Event pop(Bench *b) {
     Event top = b->heap[0], e = b->heap[--b->n_heap];
     size_t at = 0;
     for (size_t child; (child = 2 * at + 1) < b->n_heap; at = child) {
@@ -61,8 +58,7 @@ static Event pop(Bench *b)
     return top;
 }
 
-static void retimed(void *data, uint32_t activity, uint32_t owner, int64_t end_ns)
-{
+static void retimed(void *data, uint32_t activity, uint32_t owner, int64_t end_ns) {
     Bench *b = data;
     b->ends[owner] = end_ns;
     b->n_retimes++;
@@ -70,8 +66,7 @@ static void retimed(void *data, uint32_t activity, uint32_t owner, int64_t end_n
     b->activity_of[owner] = activity;
 }
 
-static void start(Bench *b, uint32_t flow, int64_t now_ns)
-{
+static void start(Bench *b, uint32_t flow, int64_t now_ns) {
     uint32_t from = (uint32_t)draw(b, HOSTS), to = (uint32_t)draw(b, HOSTS);
     uint32_t up = (uint32_t)draw(b, b->uplinks);
     uint32_t leaf_up = 2 * HOSTS, leaf_down = leaf_up + LEAVES * b->uplinks;
@@ -79,13 +74,16 @@ static void start(Bench *b, uint32_t flow, int64_t now_ns)
     b->uses[flow][1] = (OrrUse){HOSTS + to, ORR_COEF_ONE, 1};
     b->uses[flow][2] = (OrrUse){leaf_up + from / PER_LEAF * b->uplinks + up, ORR_COEF_ONE, 1};
     b->uses[flow][3] = (OrrUse){leaf_down + to / PER_LEAF * b->uplinks + up, ORR_COEF_ONE, 1};
-    OrrFlow f = {.uses = b->uses[flow], .n_uses = 4, .weight = 1, .cap_bytes_per_s = UINT64_MAX,
-                 .bytes = 1000000 + draw(b, 9000000), .owner = flow};
+    OrrFlow f = {.uses = b->uses[flow],
+                 .n_uses = 4,
+                 .weight = 1,
+                 .cap_bytes_per_s = UINT64_MAX,
+                 .bytes = 1000000 + draw(b, 9000000),
+                 .owner = flow};
     orr_fluid_start(b->fluid, now_ns, &f);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     uint32_t n_flows = argc > 1 ? (uint32_t)atoi(argv[1]) : 100000;
     uint32_t n_events = argc > 2 ? (uint32_t)atoi(argv[2]) : 20000;
     Bench b = {.random = 1, .uplinks = argc > 3 ? (uint32_t)atoi(argv[3]) : 32};
@@ -105,10 +103,10 @@ int main(int argc, char **argv)
     int64_t t2 = g_get_monotonic_time();
     OrrFluidStats first, stats;
     orr_fluid_stats(b.fluid, &first);
-    printf("start: %.1f ns a flow; first settle: %.1f ns a flow, %" PRIu64 " with headroom, %" PRIu64
-           " solves, %" PRIu64 " solved\n", 1e3 * (double)(t1 - t0) / n_flows,
-           1e3 * (double)(t2 - t1) / n_flows, first.headroom, first.solves,
-           first.solved_activities);
+    printf("start: %.1f ns a flow; first settle: %.1f ns a flow, %" PRIu64
+           " with headroom, %" PRIu64 " solves, %" PRIu64 " solved\n",
+           1e3 * (double)(t1 - t0) / n_flows, 1e3 * (double)(t2 - t1) / n_flows, first.headroom,
+           first.solves, first.solved_activities);
     b.n_retimes = 0;
     for (uint32_t i = 0; i < n_events;) {
         Event e = pop(&b);
@@ -121,12 +119,13 @@ int main(int argc, char **argv)
     }
     int64_t t3 = g_get_monotonic_time();
     orr_fluid_stats(b.fluid, &stats);
-    printf("end, start, settle: %.2f us an event; per event %.2f solves, %.1f solved, %.1f retimed, "
-           "%.1f %% with headroom\n", (double)(t3 - t2) / n_events,
-           (double)(stats.solves - first.solves) / n_events,
-           (double)(stats.solved_activities - first.solved_activities) / n_events,
-           (double)b.n_retimes / n_events,
-           100.0 * (double)(stats.headroom - first.headroom) / n_events);
+    printf(
+        "end, start, settle: %.2f us an event; per event %.2f solves, %.1f solved, %.1f retimed, "
+        "%.1f %% with headroom\n",
+        (double)(t3 - t2) / n_events, (double)(stats.solves - first.solves) / n_events,
+        (double)(stats.solved_activities - first.solved_activities) / n_events,
+        (double)b.n_retimes / n_events,
+        100.0 * (double)(stats.headroom - first.headroom) / n_events);
     orr_fluid_free(b.fluid);
     g_free(b.uses);
     g_free(b.heap);

@@ -2,7 +2,8 @@
  *   fit_kernels --data DIR --out DIR [--gpu NAME]     writes OUT/GPU.ini, residuals to stdout
  *   fit_kernels --data DIR --hold-out [--gpu NAME]    fits on 4 of 5 shapes, judges on the fifth
  * First the parameters of the analytic form (coordinate descent on the mean absolute log error),
- * then a smooth surface over what is left. The same data give the same bytes. About half a minute. */
+ * then a smooth surface over what is left. The same data give the same bytes. About half a minute.
+ */
 #include "calibrate/fit_rows.h"
 #include "calibrate/fit_solve.h"
 #include "calibrate/tables.h"
@@ -21,13 +22,15 @@ static const double smooth_gemm[ORR_SURFACE_AXES] = {0.1, 0.1, 0.1};
 static const double smooth_attn[ORR_SURFACE_AXES] = {0.1, 0.1, 1e-5};
 
 /* Facts of the parts as measured, those of topologies/gpus (a test compares): dense peaks, SMs, HBM
- * rate. FP8 is twice BF16. Sources: the data sheets named there. Long runs: A100 257 (He 2024, random
- * normal data); H100 the mean of 716, 720 and 730 (fast.cu; SemiAnalysis 2024; gpu-fryer). */
+ * rate. FP8 is twice BF16. Sources: the data sheets named there. Long runs: A100 257 (He 2024,
+ * random normal data); H100 the mean of 716, 720 and 730 (fast.cu; SemiAnalysis 2024; gpu-fryer).
+ */
 typedef struct {
     const char *name, *gpu;
     double bf16_tflops, fp4_tflops, sms, hbm_gb_per_s;
     double held_share; /* sustained clock over boost, as the GPU file has them */
-    double long_run_tflops; /* BF16 product of 8192 cubed, repeated for a minute; 0: none published */
+    double
+        long_run_tflops; /* BF16 product of 8192 cubed, repeated for a minute; 0: none published */
     const char *stack;
 } Part;
 
@@ -46,9 +49,9 @@ typedef struct {
     const char *mask, *dtype; /* as the files name them; mask NULL: GEMM */
     OrrDtype as;
     const char *variant;
-    double peak_factor;   /* over the BF16 peak; 0: the FP4 peak */
+    double peak_factor; /* over the BF16 peak; 0: the FP4 peak */
     double operand_bytes;
-    bool is_quantised;    /* the measured path quantises A from BF16 first */
+    bool is_quantised; /* the measured path quantises A from BF16 first */
 } Series;
 
 static const Series series[] = {
@@ -69,14 +72,14 @@ static double peak_of(const Part *part, const Series *s) {
 /* Where the descent starts and how far it may go; per unit of OrrSurface.params. */
 static void start_gemm(const Part *part, const Series *s, double *p, FitRange *r) {
     static const double first[ORR_N_GEMM_PARAMS] = {
-        [ORR_GEMM_FIXED] = 2000, [ORR_GEMM_EFF] = 0.8, [ORR_GEMM_HBM_FRAC] = 0.8,
-        [ORR_GEMM_WAVE_FRAC] = 0.5, [ORR_GEMM_K_EXTRA] = 100, [ORR_GEMM_EFF_128] = 0.9,
-        [ORR_GEMM_EFF_64] = 0.7, [ORR_GEMM_EFF_64_64] = 0.5, [ORR_GEMM_SPLIT] = 2000};
+        [ORR_GEMM_FIXED] = 2000,    [ORR_GEMM_EFF] = 0.8,       [ORR_GEMM_HBM_FRAC] = 0.8,
+        [ORR_GEMM_WAVE_FRAC] = 0.5, [ORR_GEMM_K_EXTRA] = 100,   [ORR_GEMM_EFF_128] = 0.9,
+        [ORR_GEMM_EFF_64] = 0.7,    [ORR_GEMM_EFF_64_64] = 0.5, [ORR_GEMM_SPLIT] = 2000};
     static const FitRange range[ORR_N_GEMM_PARAMS] = {
-        [ORR_GEMM_FIXED] = {500, 20000}, [ORR_GEMM_EFF] = {0.3, 1.0},
+        [ORR_GEMM_FIXED] = {500, 20000},  [ORR_GEMM_EFF] = {0.3, 1.0},
         [ORR_GEMM_HBM_FRAC] = {0.3, 1.0}, [ORR_GEMM_WAVE_FRAC] = {0.02, 1.0},
-        [ORR_GEMM_K_EXTRA] = {1, 2000}, [ORR_GEMM_EFF_128] = {0.3, 1.1},
-        [ORR_GEMM_EFF_64] = {0.15, 1.1}, [ORR_GEMM_EFF_64_64] = {0.1, 1.1},
+        [ORR_GEMM_K_EXTRA] = {1, 2000},   [ORR_GEMM_EFF_128] = {0.3, 1.1},
+        [ORR_GEMM_EFF_64] = {0.15, 1.1},  [ORR_GEMM_EFF_64_64] = {0.1, 1.1},
         [ORR_GEMM_SPLIT] = {100, 100000}};
     memcpy(p, first, sizeof first);
     memcpy(r, range, sizeof range);
@@ -93,12 +96,12 @@ static void start_gemm(const Part *part, const Series *s, double *p, FitRange *r
 
 static void start_attn(const Part *part, const Series *s, double *p, FitRange *r) {
     static const double first[ORR_N_ATTN_PARAMS] = {
-        [ORR_ATTN_FIXED] = 5000, [ORR_ATTN_EFF] = 0.6, [ORR_ATTN_HBM_FRAC] = 0.8,
+        [ORR_ATTN_FIXED] = 5000,    [ORR_ATTN_EFF] = 0.6,      [ORR_ATTN_HBM_FRAC] = 0.8,
         [ORR_ATTN_WAVE_FRAC] = 0.5, [ORR_ATTN_KV_EXTRA] = 100, [ORR_ATTN_PREP_BYTES] = 4};
     static const FitRange range[ORR_N_ATTN_PARAMS] = {
         [ORR_ATTN_FIXED] = {1000, 30000}, [ORR_ATTN_EFF] = {0.1, 1.0},
         [ORR_ATTN_HBM_FRAC] = {0.3, 1.0}, [ORR_ATTN_WAVE_FRAC] = {0.02, 1.0},
-        [ORR_ATTN_KV_EXTRA] = {1, 2000}, [ORR_ATTN_PREP_BYTES] = {1, 32}};
+        [ORR_ATTN_KV_EXTRA] = {1, 2000},  [ORR_ATTN_PREP_BYTES] = {1, 32}};
     memcpy(p, first, sizeof first);
     memcpy(r, range, sizeof range);
     p[ORR_ATTN_PEAK] = peak_of(part, s);
@@ -287,15 +290,16 @@ static double median_rate(const FitRows *rows, double min_ns, double max_ns) {
     return n ? rate[n / 2] : 0.0;
 }
 
-/* Rate of large products in long runs over that of short kernels in the tables. Where no long run is
- * published, the longest kernels of the table stand in: repeats of one of 51 ms and more hold the GPU at
- * its power limit, as a training step does (the rate falls up to there); of 0.4 to 3 ms end before. See
- * doc/models/kernels.md, "Sustained clocks". */
+/* Rate of large products in long runs over that of short kernels in the tables. Where no long run
+ * is published, the longest kernels of the table stand in: repeats of one of 51 ms and more hold
+ * the GPU at its power limit, as a training step does (the rate falls up to there); of 0.4 to 3 ms
+ * end before. See doc/models/kernels.md, "Sustained clocks". */
 static double long_over_short(const Part *part, const FitRows *rows) {
     for (uint32_t i = 0; part->long_run_tflops > 0.0 && i < rows->n_rows; i++) {
         const OrrGemmShape *g = &rows->rows[i].gemm;
         if (g->m == 8192.0 && g->n == 8192.0 && g->k == 8192.0)
-            return part->long_run_tflops * 1e12 / (2.0 * g->m * g->n * g->k / rows->rows[i].ns * 1e9);
+            return part->long_run_tflops * 1e12 /
+                   (2.0 * g->m * g->n * g->k / rows->rows[i].ns * 1e9);
     }
     double short_rate = median_rate(rows, 0.4e6, 3.2e6);
     double long_rate = median_rate(rows, 51.2e6, INFINITY);

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#define HOLD_OUT_ONE_IN 5   /* as the tables themselves leave out */
-#define RARE_WEIGHT 0.2     /* small shapes: kept so that the edge is sane, not to steer the middle */
-#define JUDGED_SIDE 512.0   /* residual goals hold for m, n, k from here */
-#define JUDGED_FLOPS 2e10   /* attention: about 50 us and more on the fastest GPU here */
+#define HOLD_OUT_ONE_IN 5 /* as the tables themselves leave out */
+#define RARE_WEIGHT 0.2   /* small shapes: kept so that the edge is sane, not to steer the middle */
+#define JUDGED_SIDE 512.0 /* residual goals hold for m, n, k from here */
+#define JUDGED_FLOPS 2e10 /* attention: about 50 us and more on the fastest GPU here */
 
 /* Which shapes a trial fit leaves out: a hash (splitmix64, Steele et al. 2014) of two sides. */
 static bool is_held_out(double a, double b) {
@@ -67,8 +67,8 @@ static bool read_lines(const char *path, const Reader *reader, FitRows *out, GEr
 }
 
 static bool make_gemm(const double *v, double operand_bytes, FitRow *row) {
-    row->gemm = (OrrGemmShape){.m = v[0], .n = v[1], .k = v[2], .batch = 1.0,
-                               .operand_bytes = operand_bytes};
+    row->gemm = (OrrGemmShape){
+        .m = v[0], .n = v[1], .k = v[2], .batch = 1.0, .operand_bytes = operand_bytes};
     row->gemm.bytes = orr_form_gemm_bytes(&row->gemm);
     row->ns = v[3] * 1e3;
     row->is_judged = v[0] >= JUDGED_SIDE && v[1] >= JUDGED_SIDE && v[2] >= JUDGED_SIDE;
@@ -83,8 +83,13 @@ static bool make_gemm_aligned(const double *v, double operand_bytes, FitRow *row
 }
 
 static bool make_attn(const double *v, double operand_bytes, FitRow *row) {
-    row->attn = (OrrAttnShape){.batch = v[0], .m = v[1], .n = v[1], .heads = v[2],
-                               .kv_heads = v[3], .dim_qk = v[4], .dim_v = v[4],
+    row->attn = (OrrAttnShape){.batch = v[0],
+                               .m = v[1],
+                               .n = v[1],
+                               .heads = v[2],
+                               .kv_heads = v[3],
+                               .dim_qk = v[4],
+                               .dim_v = v[4],
                                .visited_frac = 1.0};
     row->attn.bytes = orr_form_attn_bytes(&row->attn, operand_bytes);
     row->ns = v[5] * 1e3;
@@ -103,15 +108,21 @@ static void finish_attn(FitRows *rows, bool is_causal) {
 
 bool fit_rows_gemm(const char *path, const char *dtype, double operand_bytes, FitRows *out,
                    GError **error) {
-    Reader reader = {.key = {dtype}, .n_keys = 1, .n_numbers = 4, .operand_bytes = operand_bytes,
+    Reader reader = {.key = {dtype},
+                     .n_keys = 1,
+                     .n_numbers = 4,
+                     .operand_bytes = operand_bytes,
                      .make = strcmp(dtype, "fp8_block") ? make_gemm : make_gemm_aligned};
     return read_lines(path, &reader, out, error);
 }
 
 bool fit_rows_attn(const char *path, const char *mask, const char *dtype, double operand_bytes,
                    FitRows *out, GError **error) {
-    Reader reader = {.key = {mask, dtype}, .n_keys = 2, .n_numbers = 6,
-                     .operand_bytes = operand_bytes, .make = make_attn};
+    Reader reader = {.key = {mask, dtype},
+                     .n_keys = 2,
+                     .n_numbers = 6,
+                     .operand_bytes = operand_bytes,
+                     .make = make_attn};
     bool ok = read_lines(path, &reader, out, error);
     finish_attn(out, !strcmp(mask, "causal"));
     return ok;

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #define CORNERS (1u << ORR_SURFACE_AXES)
-#define REWEIGHTS 4        /* residuals changed by less than 0.1 % after four rounds */
-#define NOISE 0.02         /* repeats of one shape differ by about this; errors below count squared */
-#define RIDGE 1e-3         /* pulls what no point and no neighbour determines to a ratio of 1 */
+#define REWEIGHTS 4 /* residuals changed by less than 0.1 % after four rounds */
+#define NOISE 0.02  /* repeats of one shape differ by about this; errors below count squared */
+#define RIDGE 1e-3  /* pulls what no point and no neighbour determines to a ratio of 1 */
 #define CG_STEPS 400
 #define CG_TOLERANCE 1e-16 /* of the squared residual */
 
@@ -127,7 +127,7 @@ void fit_surface(OrrSurface *surface, const FitPoint *points, uint32_t n_points,
         sys.n_values *= surface->n[d];
     }
     sys.index = g_new(uint32_t, (gsize)n_points * CORNERS);
-    sys.share = g_new(double, (gsize)n_points * CORNERS);
+    sys.share = g_new(double, (gsize)n_points *CORNERS);
     sys.weight = g_new(double, n_points);
     for (uint32_t i = 0; i < n_points; i++) {
         place_point(&sys, i, points[i].x);

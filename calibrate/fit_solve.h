@@ -14,9 +14,9 @@ typedef struct {
 
 /**
  * fit_surface: fills surface->log_ratio on the axes given in @surface so that the
- * weighted absolute error of log ratios plus @smooth[axis] times squared second differences along that
- * axis is least: iteratively reweighted least squares, each by conjugate gradients. Cells without
- * points are filled by smoothness.
+ * weighted absolute error of log ratios plus @smooth[axis] times squared second differences along
+ * that axis is least: iteratively reweighted least squares, each by conjugate gradients. Cells
+ * without points are filled by smoothness.
  */
 void fit_surface(OrrSurface *surface, const FitPoint *points, uint32_t n_points,
                  const double smooth[ORR_SURFACE_AXES]);

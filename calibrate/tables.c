@@ -128,9 +128,9 @@ static bool read_axes(OrrKeys *keys, const char *group, OrrSurface *s) {
 static void read_surface(OrrKeys *keys, const char *group, OrrSurface *s) {
     const Param *params = params_of(s->kind, &s->n_params);
     for (uint32_t i = 0; i < s->n_params; i++)
-        s->params[i] = orr_keys_number(keys, group, params[i].key, params[i].dim, params[i].min,
-                                       params[i].max, params[i].min,
-                                       ORR_KEY_REQUIRED | ORR_KEY_QUIET);
+        s->params[i] =
+            orr_keys_number(keys, group, params[i].key, params[i].dim, params[i].min, params[i].max,
+                            params[i].min, ORR_KEY_REQUIRED | ORR_KEY_QUIET);
     if (!read_axes(keys, group, s))
         return;
     uint32_t row = s->n[1] * s->n[2];

@@ -82,8 +82,7 @@ static void test_llama3_is_interrupted_as_published(void **state) {
 }
 
 /* A copy in a peer's memory each minute loses less than one in the store each ten. */
-static void test_copies_in_memory_lose_less(void **state)
-{
+static void test_copies_in_memory_lose_less(void **state) {
     (void)state;
     OrrRunRequest q, p;
     g_autoptr(OrrRun) peers = run_with(&q, "llama3-405b-54d-peers", 20, NULL);

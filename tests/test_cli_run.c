@@ -10,8 +10,7 @@
 
 #include <glib/gstdio.h>
 
-static int orrery(const char *line, char **out, char **err)
-{
+static int orrery(const char *line, char **out, char **err) {
     const char *build = g_getenv("top_builddir");
     g_autofree char *program = g_build_filename(build ? build : ".", "orrery", NULL);
     g_autofree char *command = g_strdup_printf("%s %s", program, line);
@@ -31,8 +30,7 @@ typedef struct {
     const char *said[2]; /* on stderr if the status is not 0, else on stdout */
 } Case;
 
-static void check(const Case *cases, guint n)
-{
+static void check(const Case *cases, guint n) {
     for (guint i = 0; i < n; i++) {
         g_autofree char *out = NULL, *err = NULL;
         int status = orrery(cases[i].line, &out, &err);
@@ -48,8 +46,7 @@ static void check(const Case *cases, guint n)
     }
 }
 
-static void test_bad_lines_and_files_are_told(void **state)
-{
+static void test_bad_lines_and_files_are_told(void **state) {
     static const Case cases[] = {
         {"run", 2, {"usage: orrery run RUN"}},
         {"run bloom-176b-saves --seeds 0", 2, {"--seeds 0", "whole number from 1"}},
@@ -85,8 +82,7 @@ static void test_bad_lines_and_files_are_told(void **state)
     check(cases, G_N_ELEMENTS(cases));
 }
 
-static void test_good_lines_answer(void **state)
-{
+static void test_good_lines_answer(void **state) {
     static const Case cases[] = {
         {"run bloom-176b-saves --seeds 3", 0, {"gpu_failure", "total = wall time"}},
         {"run tiny --seeds 2 --set run.steps=5 --json", 0, {"orrery.run/1", "\"seeds\": 2"}},
@@ -100,8 +96,7 @@ static void test_good_lines_answer(void **state)
     check(cases, G_N_ELEMENTS(cases));
 }
 
-static void test_report_is_there_though_the_plots_cannot_be(void **state)
-{
+static void test_report_is_there_though_the_plots_cannot_be(void **state) {
     (void)state;
     g_autofree char *out = NULL, *err = NULL;
     assert_int_equal(orrery("run bloom-176b-saves --seeds 2 --plots /dev/null/x", &out, &err), 4);
@@ -110,8 +105,7 @@ static void test_report_is_there_though_the_plots_cannot_be(void **state)
 }
 
 /* Seed 17 of many is seed 17 alone. */
-static void test_a_seed_is_replayed_alone(void **state)
-{
+static void test_a_seed_is_replayed_alone(void **state) {
     (void)state;
     g_autofree char *many = NULL, *alone = NULL, *err = NULL, *err2 = NULL;
     assert_int_equal(orrery("run bloom-176b-saves --seeds 20 --threads 2 --csv", &many, &err), 0);
@@ -123,8 +117,7 @@ static void test_a_seed_is_replayed_alone(void **state)
     assert_memory_equal(a, b, (gsize)(end - a));
 }
 
-static void test_a_saved_report_is_run_again_to_the_byte(void **state)
-{
+static void test_a_saved_report_is_run_again_to_the_byte(void **state) {
     (void)state;
     char *path = NULL;
     int fd = g_file_open_tmp("orrery-run-XXXXXX.json", &path, NULL);
@@ -145,8 +138,7 @@ static void test_a_saved_report_is_run_again_to_the_byte(void **state)
     g_free(path);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_lines_and_files_are_told),
         cmocka_unit_test(test_good_lines_answer),

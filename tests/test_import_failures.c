@@ -9,15 +9,13 @@
 #include "workloads/import_failures.h"
 #include "workloads/loader_run.h"
 
-static char *shared(const char *file)
-{
+static char *shared(const char *file) {
     const char *folder = g_getenv("ORRERY_SHARED"), *top = g_getenv("top_srcdir");
     g_autofree char *beside = g_build_filename(top ? top : ".", "..", "shared", NULL);
     return g_build_filename(folder ? folder : beside, "files", "failure-traces", file, NULL);
 }
 
-static char *import_text(const char *text, const OrrImport *from, GString *notes, GError **error)
-{
+static char *import_text(const char *text, const OrrImport *from, GString *notes, GError **error) {
     OrrImport import = *from;
     import.path = "x.csv";
     import.notes = notes;
@@ -25,8 +23,7 @@ static char *import_text(const char *text, const OrrImport *from, GString *notes
 }
 
 /* What comes out must load; the set is the caller's. */
-static OrrFailureSet *load(const char *text)
-{
+static OrrFailureSet *load(const char *text) {
     g_autoptr(GError) error = NULL;
     char *path = NULL;
     int fd = g_file_open_tmp("orrery-XXXXXX.ini", &path, NULL);
@@ -39,8 +36,7 @@ static OrrFailureSet *load(const char *text)
     return set;
 }
 
-static void test_published_counts_become_their_rates(void **state)
-{
+static void test_published_counts_become_their_rates(void **state) {
     (void)state;
     g_autofree char *path = shared("llama3-54day-interruptions.csv");
     if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
@@ -64,8 +60,7 @@ static void test_published_counts_become_their_rates(void **state)
     assert_non_null(strstr(error->message, "--window"));
 }
 
-static void test_slurm_counts_jobs_and_not_their_steps(void **state)
-{
+static void test_slurm_counts_jobs_and_not_their_steps(void **state) {
     (void)state;
     g_autofree char *path = shared("sacct-P.txt");
     if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
@@ -86,8 +81,7 @@ static void test_slurm_counts_jobs_and_not_their_steps(void **state)
     assert_non_null(strstr(notes->str, "4 jobs, 1 ended by NODE_FAIL"));
 }
 
-static void test_fit_finds_the_shape_that_made_the_times(void **state)
-{
+static void test_fit_finds_the_shape_that_made_the_times(void **state) {
     (void)state;
     static const double shapes[] = {0.6, 1, 2.5};
     for (guint s = 0; s < G_N_ELEMENTS(shapes); s++) {
@@ -103,8 +97,7 @@ static void test_fit_finds_the_shape_that_made_the_times(void **state)
     assert_false(orr_weibull_fit(same, 3, &shape, &scale));
 }
 
-static void test_events_become_exponential_unless_they_say_otherwise(void **state)
-{
+static void test_events_become_exponential_unless_they_say_otherwise(void **state) {
     (void)state;
     g_autoptr(GString) regular = g_string_new("time_h,component\n");
     g_autoptr(GString) notes = g_string_new(NULL);
@@ -131,8 +124,7 @@ static void test_events_become_exponential_unless_they_say_otherwise(void **stat
     assert_near(plain->kinds[0].mean_ns / 3600e9, at / 200, 1e-4);
 }
 
-static void test_what_is_no_history_is_refused(void **state)
-{
+static void test_what_is_no_history_is_refused(void **state) {
     (void)state;
     static const struct {
         const char *text, *says;
@@ -157,8 +149,7 @@ static void test_what_is_no_history_is_refused(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_published_counts_become_their_rates),
         cmocka_unit_test(test_slurm_counts_jobs_and_not_their_steps),

@@ -279,9 +279,9 @@ static void test_strikes_come_at_their_rate(void **state) {
     orr_run_seed_clear(&o);
 }
 
-/* Twelve bad nodes that fail each day, taken out after their second time: 24 strikes, then peace. */
-static void test_excluded_units_strike_no_more(void **state)
-{
+/* Twelve bad nodes that fail each day, taken out after their second time: 24 strikes, then peace.
+ */
+static void test_excluded_units_strike_no_more(void **state) {
     (void)state;
     g_autoptr(OrrRunSpec) s = plain();
     tier(s, 0, 0, 0);

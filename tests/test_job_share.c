@@ -6,8 +6,7 @@
 
 #define H INT64_C(3600000000000)
 
-static OrrShareSpec *cluster(OrrSharePolicy policy, uint32_t nodes)
-{
+static OrrShareSpec *cluster(OrrSharePolicy policy, uint32_t nodes) {
     OrrShareSpec *s = orr_share_spec_new();
     s->n_nodes = nodes, s->gpus_per_node = 8;
     s->nodes_per_rack = 2, s->racks_per_block = 2;
@@ -15,19 +14,20 @@ static OrrShareSpec *cluster(OrrSharePolicy policy, uint32_t nodes)
     return s;
 }
 
-static OrrShareJob *submit(OrrShareSpec *s, int64_t at_h, uint32_t gpus, int64_t hours)
-{
+static OrrShareJob *submit(OrrShareSpec *s, int64_t at_h, uint32_t gpus, int64_t hours) {
     s->jobs = g_renew(OrrShareJob, s->jobs, s->n_jobs + 1);
     OrrShareJob *j = &s->jobs[s->n_jobs];
-    *j = (OrrShareJob){.name = g_strdup_printf("job%u", s->n_jobs), .submit_ns = at_h * H,
-                       .work_ns = hours * H, .limit_ns = hours * H, .gpus = gpus,
+    *j = (OrrShareJob){.name = g_strdup_printf("job%u", s->n_jobs),
+                       .submit_ns = at_h * H,
+                       .work_ns = hours * H,
+                       .limit_ns = hours * H,
+                       .gpus = gpus,
                        .selector = g_strdup("")};
     s->n_jobs++;
     return j;
 }
 
-static void simulate(const OrrShareSpec *s, OrrShareResult *r, OrrShareAccount *a)
-{
+static void simulate(const OrrShareSpec *s, OrrShareResult *r, OrrShareAccount *a) {
     g_autoptr(GError) error = NULL;
     if (!orr_share_check(s, &error))
         fail_msg("%s", error->message);
@@ -36,15 +36,14 @@ static void simulate(const OrrShareSpec *s, OrrShareResult *r, OrrShareAccount *
     assert_int_equal(sum, (int64_t)a->units * a->makespan_ns);
 }
 
-static void test_first_come_holds_up_the_rest(void **state)
-{
+static void test_first_come_holds_up_the_rest(void **state) {
     (void)state;
     for (OrrSharePolicy p = ORR_SHARE_FCFS; p <= ORR_SHARE_BACKFILL; p++) {
         g_autoptr(OrrShareSpec) s = cluster(p, 4);
         submit(s, 0, 16, 10);
-        submit(s, 1, 32, 5);  /* waits for all of it until 10 h */
-        submit(s, 2, 16, 8);  /* fits beside the first until then */
-        submit(s, 3, 16, 9);  /* would delay the second */
+        submit(s, 1, 32, 5); /* waits for all of it until 10 h */
+        submit(s, 2, 16, 8); /* fits beside the first until then */
+        submit(s, 3, 16, 9); /* would delay the second */
         OrrShareResult r[4];
         OrrShareAccount a;
         simulate(s, r, &a);
@@ -57,8 +56,7 @@ static void test_first_come_holds_up_the_rest(void **state)
     }
 }
 
-static void test_higher_priority_goes_first_or_makes_room(void **state)
-{
+static void test_higher_priority_goes_first_or_makes_room(void **state) {
     (void)state;
     for (OrrSharePolicy p = ORR_SHARE_PRIORITY; p <= ORR_SHARE_PREEMPT; p++) {
         g_autoptr(OrrShareSpec) s = cluster(p, 2);
@@ -84,8 +82,7 @@ static void test_higher_priority_goes_first_or_makes_room(void **state)
     }
 }
 
-static void test_notice_is_time_to_save(void **state)
-{
+static void test_notice_is_time_to_save(void **state) {
     (void)state;
     g_autoptr(OrrShareSpec) s = cluster(ORR_SHARE_PREEMPT, 2);
     s->notice_ns = H;
@@ -101,8 +98,7 @@ static void test_notice_is_time_to_save(void **state)
     assert_int_equal(r[0].end_ns, 7 * H + 10 * H - 5 * H / 2);
 }
 
-static void test_fragments_are_told_from_lack(void **state)
-{
+static void test_fragments_are_told_from_lack(void **state) {
     (void)state;
     g_autoptr(OrrShareSpec) s = cluster(ORR_SHARE_FCFS, 4);
     for (int i = 0; i < 4; i++)
@@ -116,16 +112,15 @@ static void test_fragments_are_told_from_lack(void **state)
     assert_int_equal(a.idle_short, 0);
 }
 
-static void test_places_and_classes_are_kept(void **state)
-{
+static void test_places_and_classes_are_kept(void **state) {
     (void)state;
     g_autoptr(OrrShareSpec) s = cluster(ORR_SHARE_BACKFILL, 8);
     s->node_class = g_strsplit("a,a,a,a,b,b,b,b", ",", -1);
-    submit(s, 0, 8, 10);                              /* node 0 */
-    submit(s, 0, 16, 1)->place = ORR_PLACE_RACK;      /* a whole rack */
+    submit(s, 0, 8, 10);                         /* node 0 */
+    submit(s, 0, 16, 1)->place = ORR_PLACE_RACK; /* a whole rack */
     OrrShareJob *b = submit(s, 0, 32, 1);
     b->selector = (g_free(b->selector), g_strdup("b"));
-    submit(s, 0, 40, 1);                              /* over racks, once there is room */
+    submit(s, 0, 40, 1); /* over racks, once there is room */
     OrrShareResult r[4];
     OrrShareAccount a;
     simulate(s, r, &a);
@@ -140,8 +135,7 @@ static void test_places_and_classes_are_kept(void **state)
     assert_int_equal(error->code, ORR_ERROR_INPUT);
 }
 
-static void test_slices_share_a_gpu_and_are_slower(void **state)
-{
+static void test_slices_share_a_gpu_and_are_slower(void **state) {
     (void)state;
     g_autoptr(OrrShareSpec) s = cluster(ORR_SHARE_FCFS, 1);
     s->slices_per_gpu = 7, s->gpus_per_node = 1, s->slice_slow_frac = 0.1;
@@ -157,8 +151,7 @@ static void test_slices_share_a_gpu_and_are_slower(void **state)
     assert_int_equal(r[3].start_ns, r[0].end_ns);
 }
 
-static void test_random_clusters_add_up_and_policies_end_all_jobs(void **state)
-{
+static void test_random_clusters_add_up_and_policies_end_all_jobs(void **state) {
     (void)state;
     for (uint64_t n = 0; n < 120; n++) {
         OrrRandom x = orr_random(n, "share");
@@ -171,7 +164,8 @@ static void test_random_clusters_add_up_and_policies_end_all_jobs(void **state)
             j->gpus = 1 + (uint32_t)orr_random_below(x, i, 2, 40);
             if (s->slices_per_gpu > 1 && i % 4 == 0)
                 j->gpus = 0, j->slices = 1 + (uint32_t)orr_random_below(x, i, 3, 7);
-            j->limit_ns = j->work_ns * (1 + (int64_t)orr_random_below(x, i, 4, 3)) * (j->gpus ? 1 : 7);
+            j->limit_ns =
+                j->work_ns * (1 + (int64_t)orr_random_below(x, i, 4, 3)) * (j->gpus ? 1 : 7);
             j->priority = (int32_t)orr_random_below(x, i, 5, 4);
             j->is_preemptible = i % 3 > 0;
             j->save_ns = i % 2 ? H : 0, j->save_takes_ns = H / 20, j->restart_ns = H / 30;
@@ -191,8 +185,7 @@ static void test_random_clusters_add_up_and_policies_end_all_jobs(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_come_holds_up_the_rest),
         cmocka_unit_test(test_higher_priority_goes_first_or_makes_room),

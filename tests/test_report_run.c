@@ -115,8 +115,7 @@ static void test_events_and_trace_tell_the_seed(void **state) {
     assert_near(end, 86400e6, 1e-9);
 }
 
-static void test_library_reports_as_the_program_does(void **state)
-{
+static void test_library_reports_as_the_program_does(void **state) {
     (void)state;
     OrrRunRequest q;
     g_autoptr(OrrRun) run = run_of(&q, "bloom-176b-saves", 3);

@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-static OrrRun *run_of(OrrRunRequest *q, const char *name, uint32_t seeds)
-{
+static OrrRun *run_of(OrrRunRequest *q, const char *name, uint32_t seeds) {
     *q = (OrrRunRequest){.run = name, .n_seeds = seeds};
     g_autoptr(GError) error = NULL;
     OrrRun *run = orr_run_prepare(q, &error);
@@ -17,13 +16,11 @@ static OrrRun *run_of(OrrRunRequest *q, const char *name, uint32_t seeds)
     return run;
 }
 
-static double figure(const OrrRun *run, const char *name)
-{
+static double figure(const OrrRun *run, const char *name) {
     return orr_run_record_figure(orr_run_record(run), name)->mean;
 }
 
-static void test_every_shipped_run_ends_and_adds_up(void **state)
-{
+static void test_every_shipped_run_ends_and_adds_up(void **state) {
     (void)state;
     g_autoptr(GPtrArray) runs = orr_run_list("runs", NULL);
     assert_true(runs->len >= 15);
@@ -42,8 +39,7 @@ static void test_every_shipped_run_ends_and_adds_up(void **state)
 }
 
 /* 70 B on 500 B tokens: twice the GPUs are nearly half the days; what is lost is simulated. */
-static void test_days_fall_and_gpu_hours_rise_with_gpus(void **state)
-{
+static void test_days_fall_and_gpu_hours_rise_with_gpus(void **state) {
     (void)state;
     static const uint32_t sizes[] = {32, 64, 128, 256, 512, 1024};
     double days[6], gpu_hours[6], mfu[6];
@@ -65,8 +61,7 @@ static void test_days_fall_and_gpu_hours_rise_with_gpus(void **state)
 }
 
 /* Rows J030 to J035: rates per thousand node-days and the MTTF that they project. */
-static void test_fleet_mttf_is_the_published_projection(void **state)
-{
+static void test_fleet_mttf_is_the_published_projection(void **state) {
     (void)state;
     const char *folder = g_getenv("ORRERY_SHARED"), *top = g_getenv("top_srcdir");
     g_autofree char *beside = g_build_filename(top ? top : ".", "..", "shared", NULL);
@@ -91,8 +86,7 @@ static void test_fleet_mttf_is_the_published_projection(void **state)
     assert_int_equal(seen, 2);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_shipped_run_ends_and_adds_up),
         cmocka_unit_test(test_days_fall_and_gpu_hours_rise_with_gpus),

@@ -7,11 +7,7 @@
 #include <string.h>
 
 const OrrExporter *const orr_exporters[] = {
-    &orr_trace__chrome,
-    &orr_trace__csv,
-    &orr_trace__passes,
-    &orr_trace__chakra,
-    NULL,
+    &orr_trace__chrome, &orr_trace__csv, &orr_trace__passes, &orr_trace__chakra, NULL,
 };
 
 const OrrExporter *orr_exporter_find(const char *name, GError **error) {

@@ -1,11 +1,12 @@
 /* Three forms of a history of failures:
- * - a table of counts: columns component (or cause) and count; the window and the GPUs are asked for;
+ * - a table of counts: columns component (or cause) and count; the window and the GPUs are asked
+ * for;
  * - a table of events: a column time_h, time_s or time_d, and one of component, cause or kind;
  * - the accounting of Slurm, `sacct -P`: NODE_FAIL and FAILED jobs over the node-days of all.
  *
- * Counts become rates of a GPU (or of the job where the component is software). Events become the rate
- * of the job, exponential, or Weibull where the gaps between them say so: shape by maximum likelihood,
- * more than two of its deviations (0.78 k / sqrt(n), Cohen 1965) away from 1. */
+ * Counts become rates of a GPU (or of the job where the component is software). Events become the
+ * rate of the job, exponential, or Weibull where the gaps between them say so: shape by maximum
+ * likelihood, more than two of its deviations (0.78 k / sqrt(n), Cohen 1965) away from 1. */
 #include "workloads/import_failures.h"
 
 #include "sim/base/units.h"
@@ -18,15 +19,13 @@
 #define MIN_FIT 8              /* ours: gaps below which a shape says nothing */
 #define SHAPE_DEVIATION 0.78   /* Cohen 1965, asymptotic: 0.7797 k / sqrt(n) */
 
-static void number(GString *to, double value)
-{
+static void number(GString *to, double value) {
     char text[G_ASCII_DTOSTR_BUF_SIZE];
     g_string_append(to, g_ascii_formatd(text, sizeof text, "%.6g", value));
 }
 
 /* "GPU HBM3 Memory" -> "gpu_hbm3_memory"; g_free. */
-static char *group_name(const char *text)
-{
+static char *group_name(const char *text) {
     GString *name = g_string_new(NULL);
     for (const char *c = text; *c; c++) {
         if (g_ascii_isalnum(*c))
@@ -47,17 +46,23 @@ typedef struct {
     int nodes;
 } Word;
 static const Word words[] = {
-    {"hbm", "hbm", "gpu", 1},          {"corruption", "gpu", "gpu", 1},
-    {"gpu", "gpu", "gpu", 1},          {"nvlink", "nvlink", "gpu", 1},
-    {"software", "software", "job", 0}, {"bug", "software", "job", 0},
-    {"dependency", "software", "job", 0}, {"timeout", "software", "job", 0},
-    {"switch", "switch", "gpu", 1},    {"cable", "cable", "gpu", 1},
-    {"nic", "nic", "gpu", 1},          {"ssd", "storage", "gpu", 1},
-    {"disk", "storage", "gpu", 1},     {"power", "power", "gpu", 1},
+    {"hbm", "hbm", "gpu", 1},
+    {"corruption", "gpu", "gpu", 1},
+    {"gpu", "gpu", "gpu", 1},
+    {"nvlink", "nvlink", "gpu", 1},
+    {"software", "software", "job", 0},
+    {"bug", "software", "job", 0},
+    {"dependency", "software", "job", 0},
+    {"timeout", "software", "job", 0},
+    {"switch", "switch", "gpu", 1},
+    {"cable", "cable", "gpu", 1},
+    {"nic", "nic", "gpu", 1},
+    {"ssd", "storage", "gpu", 1},
+    {"disk", "storage", "gpu", 1},
+    {"power", "power", "gpu", 1},
 };
 
-static Word word_of(const char *name)
-{
+static Word word_of(const char *name) {
     g_autofree char *lower = g_ascii_strdown(name, -1);
     for (guint i = 0; i < G_N_ELEMENTS(words); i++)
         if (strstr(lower, words[i].word))
@@ -71,51 +76,50 @@ typedef struct {
     GHashTable *names;
 } File;
 
-static File file_new(void)
-{
+static File file_new(void) {
     return (File){g_string_new(NULL), g_string_new(NULL),
                   g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL)};
 }
 
 /* Begins a group; false if there is one of that name. */
-static bool begin_cause(File *f, const char *title, Word w)
-{
+static bool begin_cause(File *f, const char *title, Word w) {
     char *name = group_name(title);
     if (!g_hash_table_add(f->names, name))
         return false;
     g_string_append_printf(f->causes, "%s%s", f->causes->len > 0 ? ", " : "", name);
-    g_string_append_printf(f->groups, "\n[%s]\ncomponent = %s\nunit = %s\neffect = stop\nnodes = %d %s\n",
+    g_string_append_printf(f->groups,
+                           "\n[%s]\ncomponent = %s\nunit = %s\neffect = stop\nnodes = %d %s\n",
                            name, w.component, w.unit, w.nodes, w.nodes == 1 ? "node" : "nodes");
     if (w.nodes == 0)
         g_string_append(f->groups, "only_running = yes\n");
     return true;
 }
 
-static char *finish(File *f, const OrrImport *import, const char *head)
-{
+static char *finish(File *f, const OrrImport *import, const char *head) {
     g_autofree char *base = g_path_get_basename(import->path);
     for (char *c = base; *c; c++)
         if ((guchar)*c < ' ')
             *c = '?';
-    char *text = g_strdup_printf("[failures]\nsummary = Failures imported from %s\nsource = %s, read "
-                                 "by orrery import failures\n%scauses = %s\n%s", base, base, head,
-                                 f->causes->str, f->groups->str);
+    char *text =
+        g_strdup_printf("[failures]\nsummary = Failures imported from %s\nsource = %s, read "
+                        "by orrery import failures\n%scauses = %s\n%s",
+                        base, base, head, f->causes->str, f->groups->str);
     return text;
 }
 
-static void file_clear(File *f)
-{
+static void file_clear(File *f) {
     g_string_free(f->causes, TRUE);
     g_string_free(f->groups, TRUE);
     g_hash_table_unref(f->names);
 }
 
 static char *import_counts(const OrrImport *import, const OrrCsv *csv, int name, int count,
-                           GError **error)
-{
+                           GError **error) {
     if (import->n_ranks == 0 || !(import->window_ns > 0)) {
-        orr_fail_input(error, "%s: counts need the GPUs and the time that they were made in: --ranks "
-                       "16384 --window 54d would do", import->path);
+        orr_fail_input(error,
+                       "%s: counts need the GPUs and the time that they were made in: --ranks "
+                       "16384 --window 54d would do",
+                       import->path);
         return NULL;
     }
     File f = file_new();
@@ -143,8 +147,7 @@ static char *import_counts(const OrrImport *import, const OrrCsv *csv, int name,
     return text;
 }
 
-bool orr_weibull_fit(const double *x, guint n, double *shape, double *scale)
-{
+bool orr_weibull_fit(const double *x, guint n, double *shape, double *scale) {
     double mean_log = 0, low = 0.02, high = 50, top = 0, bottom = INFINITY;
     for (guint i = 0; i < n; i++) {
         mean_log += log(x[i]) / n;
@@ -172,16 +175,14 @@ bool orr_weibull_fit(const double *x, guint n, double *shape, double *scale)
     return true;
 }
 
-static int by_size(gconstpointer a, gconstpointer b)
-{
+static int by_size(gconstpointer a, gconstpointer b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* Rate and law of the events of one cause, times in hours. */
 static void put_events(File *f, GArray *times, double window_h, const char *title,
-                       const OrrImport *import)
-{
+                       const OrrImport *import) {
     g_array_sort(times, by_size);
     guint n = times->len, n_gaps = 0;
     const double *t = (const double *)(void *)times->data;
@@ -206,10 +207,9 @@ static void put_events(File *f, GArray *times, double window_h, const char *titl
 }
 
 static char *import_events(const OrrImport *import, const OrrCsv *csv, int name, int time,
-                           double to_hours, GError **error)
-{
-    g_autoptr(GHashTable) by_name = g_hash_table_new_full(g_str_hash, g_str_equal, NULL,
-                                                          (GDestroyNotify)g_array_unref);
+                           double to_hours, GError **error) {
+    g_autoptr(GHashTable) by_name =
+        g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_array_unref);
     g_autoptr(GPtrArray) order = g_ptr_array_new(); /* first come, so no hash order shows */
     double last = 0;
     for (guint i = 0; i < orr_csv_n_rows(csv); i++) {
@@ -233,7 +233,8 @@ static char *import_events(const OrrImport *import, const OrrCsv *csv, int name,
         return NULL;
     }
     if (!(import->window_ns > 0))
-        g_string_append(import->notes, "orrery: the time observed is taken to end with the last event; "
+        g_string_append(import->notes,
+                        "orrery: the time observed is taken to end with the last event; "
                         "--window says better\n");
     File f = file_new();
     bool is_fine = true;
@@ -253,8 +254,7 @@ static char *import_events(const OrrImport *import, const OrrCsv *csv, int name,
 }
 
 /* "1-07:38:45", "12:00:00", "38:45" in hours; false if it is none. */
-static bool elapsed_hours(const char *text, double *hours)
-{
+static bool elapsed_hours(const char *text, double *hours) {
     const char *dash = strchr(text, '-');
     guint64 days = 0, part, seconds = 0;
     g_autofree char *before = dash ? g_strndup(text, (gsize)(dash - text)) : NULL;
@@ -284,8 +284,7 @@ typedef struct {
     guint jobs, node_fails, failed;
 } Accounting;
 
-static bool find_columns(const char *header, int *column)
-{
+static bool find_columns(const char *header, int *column) {
     static const char *const names[N_COLUMNS] = {"JobID", "NNodes", "State", "Elapsed"};
     g_auto(GStrv) cells = g_strsplit(header, "|", -1);
     for (int c = 0; c < N_COLUMNS; c++) {
@@ -300,8 +299,7 @@ static bool find_columns(const char *header, int *column)
 }
 
 /* A line of sacct; steps (1001.batch) are part of their job and don't count. */
-static bool add_job(Accounting *a, const char *line, const int *column)
-{
+static bool add_job(Accounting *a, const char *line, const int *column) {
     g_auto(GStrv) cells = g_strsplit(line, "|", -1);
     int n = (int)g_strv_length(cells);
     for (int c = 0; c < N_COLUMNS; c++)
@@ -322,10 +320,10 @@ static bool add_job(Accounting *a, const char *line, const int *column)
     return true;
 }
 
-static char *accounting_file(const OrrImport *import, const Accounting *a, GError **error)
-{
+static char *accounting_file(const OrrImport *import, const Accounting *a, GError **error) {
     if (!(a->node_hours > 0) || a->node_fails + a->failed == 0) {
-        orr_fail_input(error, "%s: %u jobs, %u of them ended by NODE_FAIL, %u FAILED: no rate follows",
+        orr_fail_input(error,
+                       "%s: %u jobs, %u of them ended by NODE_FAIL, %u FAILED: no rate follows",
                        import->path, a->jobs, a->node_fails, a->failed);
         return NULL;
     }
@@ -342,7 +340,8 @@ static char *accounting_file(const OrrImport *import, const Accounting *a, GErro
         number(f.groups, a->job_hours / a->failed);
         g_string_append(f.groups, " h\n");
     }
-    g_string_append_printf(import->notes, "orrery: %u jobs, %u ended by NODE_FAIL, %u FAILED; steps are "
+    g_string_append_printf(import->notes,
+                           "orrery: %u jobs, %u ended by NODE_FAIL, %u FAILED; steps are "
                            "part of their jobs; a rate from n events is uncertain by 1/sqrt(n)\n",
                            a->jobs, a->node_fails, a->failed);
     char *text = finish(&f, import, "");
@@ -350,26 +349,27 @@ static char *accounting_file(const OrrImport *import, const Accounting *a, GErro
     return text;
 }
 
-static char *import_sacct(const OrrImport *import, const char *text, gsize length, GError **error)
-{
+static char *import_sacct(const OrrImport *import, const char *text, gsize length, GError **error) {
     g_autofree char *copy = g_strndup(text, length);
     g_auto(GStrv) lines = g_strsplit(copy, "\n", -1);
     int column[N_COLUMNS];
     Accounting a = {0};
     if (!find_columns(g_strchomp(lines[0]), column)) {
-        orr_fail_input(error, "%s:1: sacct -P with the columns JobID, NNodes, State and Elapsed would "
-                       "do", import->path);
+        orr_fail_input(error,
+                       "%s:1: sacct -P with the columns JobID, NNodes, State and Elapsed would "
+                       "do",
+                       import->path);
         return NULL;
     }
     for (guint i = 1; lines[i]; i++)
         if (*g_strchomp(lines[i]) && !add_job(&a, lines[i], column))
-            g_string_append_printf(import->notes, "orrery: %s:%u: is no line of a job and is left out\n",
+            g_string_append_printf(import->notes,
+                                   "orrery: %s:%u: is no line of a job and is left out\n",
                                    import->path, i + 1);
     return accounting_file(import, &a, error);
 }
 
-static int any_column(const OrrCsv *csv, const char *const *names)
-{
+static int any_column(const OrrCsv *csv, const char *const *names) {
     for (int i = 0; names[i]; i++)
         if (orr_csv_column(csv, names[i]) >= 0)
             return orr_csv_column(csv, names[i]);
@@ -377,8 +377,7 @@ static int any_column(const OrrCsv *csv, const char *const *names)
 }
 
 char *orr_import_failures_text(const OrrImport *import, const char *text, gsize length,
-                               GError **error)
-{
+                               GError **error) {
     static const char *const causes[] = {"component", "cause", "kind", NULL};
     static const struct {
         const char *name;
@@ -397,13 +396,14 @@ char *orr_import_failures_text(const OrrImport *import, const char *text, gsize 
     }
     if (name >= 0 && count >= 0)
         return import_counts(import, csv, name, count, error);
-    orr_fail_input(error, "%s: no history of failures: columns component and count, or time_h (time_s, "
-                   "time_d) and component, or the lines of sacct -P would do", import->path);
+    orr_fail_input(error,
+                   "%s: no history of failures: columns component and count, or time_h (time_s, "
+                   "time_d) and component, or the lines of sacct -P would do",
+                   import->path);
     return NULL;
 }
 
-static char *run(const OrrImport *import, GError **error)
-{
+static char *run(const OrrImport *import, GError **error) {
     gsize length;
     g_autofree char *text = orr_file_read(import->path, LIMIT_BYTES, &length, error);
     return text ? orr_import_failures_text(import, text, length, error) : NULL;

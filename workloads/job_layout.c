@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-static const char *const ends_names[] = {"with_layers", "own_chunk", "one_layer_less", "as_layers",
-                                         "by_cost", NULL};
+static const char *const ends_names[] = {"with_layers", "own_chunk", "one_layer_less",
+                                         "as_layers",   "by_cost",   NULL};
 static const char *const dim_names[] = {"tp", "cp", "ep", "dp", "pp", NULL};
 
 /* What launch scripts call our keys; only names that mean exactly the same number. */
@@ -12,30 +12,29 @@ static const struct {
     const char *group, *alias, *key;
 } aliases[] = {
     {"layout", "tensor_parallel", "tp"},
-    {"layout", "tensor_model_parallel_size", "tp"},   /* Megatron-LM arguments.py */
-    {"layout", "tensor_parallel_degree", "tp"},       /* torchtitan job config */
+    {"layout", "tensor_model_parallel_size", "tp"}, /* Megatron-LM arguments.py */
+    {"layout", "tensor_parallel_degree", "tp"},     /* torchtitan job config */
     {"layout", "pipeline_parallel", "pp"},
     {"layout", "pipeline_model_parallel_size", "pp"}, /* Megatron-LM */
     {"layout", "pipeline_parallel_degree", "pp"},     /* torchtitan */
     {"layout", "context_parallel", "cp"},
-    {"layout", "context_parallel_size", "cp"},        /* Megatron-LM */
-    {"layout", "context_parallel_degree", "cp"},      /* torchtitan */
+    {"layout", "context_parallel_size", "cp"},   /* Megatron-LM */
+    {"layout", "context_parallel_degree", "cp"}, /* torchtitan */
     {"layout", "expert_parallel", "ep"},
-    {"layout", "expert_model_parallel_size", "ep"},   /* Megatron-LM */
+    {"layout", "expert_model_parallel_size", "ep"}, /* Megatron-LM */
     {"layout", "data_parallel", "dp"},
-    {"layout", "data_parallel_size", "dp"},           /* Megatron-LM's log */
+    {"layout", "data_parallel_size", "dp"},                    /* Megatron-LM's log */
     {"layout", "virtual_pipeline_model_parallel_size", "vpp"}, /* NeMo */
     {"batch", "global_batch_size", "global"},
-    {"batch", "train_batch_size", "global"},          /* DeepSpeed */
+    {"batch", "train_batch_size", "global"}, /* DeepSpeed */
     {"batch", "micro_batch_size", "micro"},
-    {"batch", "train_micro_batch_size_per_gpu", "micro"}, /* DeepSpeed */
+    {"batch", "train_micro_batch_size_per_gpu", "micro"},      /* DeepSpeed */
     {"batch", "gradient_accumulation_steps", "micro_batches"}, /* DeepSpeed */
     {"batch", "seq_length", "sequence"},
     {"batch", "sequence_length", "sequence"},
 };
 
-static const char *proper_name(const char *group, const char *key)
-{
+static const char *proper_name(const char *group, const char *key) {
     g_autofree char *plain = g_strdelimit(g_strdup(key), "-", '_');
     for (size_t i = 0; i < G_N_ELEMENTS(aliases); i++)
         if (strcmp(aliases[i].group, group) == 0 && strcmp(aliases[i].alias, plain) == 0)
@@ -43,30 +42,26 @@ static const char *proper_name(const char *group, const char *key)
     return NULL;
 }
 
-void orr_job__override(JobReader *r, const OrrOverride *o)
-{
+void orr_job__override(JobReader *r, const OrrOverride *o) {
     const char *key = proper_name(o->group, o->key);
     orr_keys_override(r->keys, o->group, key != NULL ? key : o->key, o->value, "--set");
 }
 
-bool orr_job__is_overridden(const JobReader *r, const char *group, const char *key)
-{
+bool orr_job__is_overridden(const JobReader *r, const char *group, const char *key) {
     for (uint32_t i = 0; i < r->n_overrides; i++)
         if (strcmp(r->overrides[i].group, group) == 0 && strcmp(r->overrides[i].key, key) == 0)
             return true;
     return false;
 }
 
-void orr_job__assume(JobReader *r, const char *key, double value, const char *origin)
-{
+void orr_job__assume(JobReader *r, const char *key, double value, const char *origin) {
     char text[G_ASCII_DTOSTR_BUF_SIZE];
     g_ascii_formatd(text, sizeof(text), "%.0f", value);
     orr_sources_add_assumption(r->derived, key, text, origin);
 }
 
 /* Aliases in the file become their proper keys, unless both are given. */
-static void resolve_aliases(JobReader *r, const char *group)
-{
+static void resolve_aliases(JobReader *r, const char *group) {
     if (!orr_keys_has_group(r->keys, group))
         return;
     for (size_t i = 0; i < G_N_ELEMENTS(aliases); i++) {
@@ -74,8 +69,7 @@ static void resolve_aliases(JobReader *r, const char *group)
         g_autofree char *dashed = g_strdelimit(g_strdup(alias), "_", '-');
         const char *spellings[] = {alias, dashed};
         for (size_t s = 0; s < G_N_ELEMENTS(spellings); s++) {
-            if (strcmp(aliases[i].group, group) != 0 ||
-                !orr_keys_has(r->keys, group, spellings[s]))
+            if (strcmp(aliases[i].group, group) != 0 || !orr_keys_has(r->keys, group, spellings[s]))
                 continue;
             const char *value = orr_keys_string(r->keys, group, spellings[s], NULL, ORR_KEY_QUIET);
             if (orr_keys_has(r->keys, group, key) && !orr_job__is_overridden(r, group, key))
@@ -89,14 +83,12 @@ static void resolve_aliases(JobReader *r, const char *group)
     }
 }
 
-static uint32_t read_size(JobReader *r, const char *key, OrrKeyFlags flags)
-{
+static uint32_t read_size(JobReader *r, const char *key, OrrKeyFlags flags) {
     return (uint32_t)orr_keys_int(r->keys, "layout", key, NULL, 1, ORR_JOB_MAX_RANKS, 1, flags);
 }
 
 /* Without `dp` the cluster's GPUs decide. */
-static void read_dp(JobReader *r)
-{
+static void read_dp(JobReader *r) {
     OrrLayout *l = &r->job->layout;
     uint64_t model = (uint64_t)l->tp * l->pp * l->cp;
     uint32_t n_gpus = r->job->n_gpus;
@@ -117,8 +109,7 @@ static void read_dp(JobReader *r)
     }
 }
 
-static bool read_dim(const char *word, OrrRankDim *dim)
-{
+static bool read_dim(const char *word, OrrRankDim *dim) {
     for (guint d = 0; dim_names[d] != NULL; d++)
         if (strcmp(dim_names[d], word) == 0) {
             *dim = (OrrRankDim)d;
@@ -128,11 +119,10 @@ static bool read_dim(const char *word, OrrRankDim *dim)
 }
 
 /* Fastest dimension first. Those left out must have one rank; they go to the end. */
-static void read_rank_order(JobReader *r)
-{
+static void read_rank_order(JobReader *r) {
     OrrLayout *l = &r->job->layout;
-    const char *text = orr_keys_string(r->keys, "layout", "rank_order", "tp-cp-ep-dp-pp",
-                                       ORR_KEY_OPTIONAL);
+    const char *text =
+        orr_keys_string(r->keys, "layout", "rank_order", "tp-cp-ep-dp-pp", ORR_KEY_OPTIONAL);
     const uint32_t sizes[] = {l->tp, l->cp, l->ep, l->dp, l->pp};
     bool has[ORR_MAX_DIMS] = {false};
     guint n = 0;
@@ -140,9 +130,11 @@ static void read_rank_order(JobReader *r)
     for (guint i = 0; words[i] != NULL; i++) {
         OrrRankDim dim;
         if (!read_dim(words[i], &dim) || has[dim]) {
-            orr_keys_complain(r->keys, "layout", "rank_order",
-                              "\"%s\" is unknown or said twice; tp, cp, ep, dp and pp in some order, "
-                              "such as tp-cp-ep-dp-pp, will do", words[i]);
+            orr_keys_complain(
+                r->keys, "layout", "rank_order",
+                "\"%s\" is unknown or said twice; tp, cp, ep, dp and pp in some order, "
+                "such as tp-cp-ep-dp-pp, will do",
+                words[i]);
             return;
         }
         has[dim] = true;
@@ -158,8 +150,7 @@ static void read_rank_order(JobReader *r)
     }
 }
 
-static void read_stage_layers(JobReader *r)
-{
+static void read_stage_layers(JobReader *r) {
     OrrLayout *l = &r->job->layout;
     g_auto(GStrv) words = orr_keys_strings(r->keys, "layout", "stage_layers", ORR_KEY_QUIET);
     if (words == NULL)
@@ -183,8 +174,7 @@ static void read_stage_layers(JobReader *r)
     }
 }
 
-void orr_job__read_layout(JobReader *r)
-{
+void orr_job__read_layout(JobReader *r) {
     resolve_aliases(r, "layout");
     resolve_aliases(r, "batch");
     OrrLayout *l = &r->job->layout;
@@ -216,11 +206,13 @@ void orr_job__read_layout(JobReader *r)
     read_rank_order(r);
 }
 
-void orr_job__read_precision(JobReader *r)
-{
+void orr_job__read_precision(JobReader *r) {
     OrrPrecision *p = &r->job->precision;
-    static const OrrJobDefaults none = {.compute = ORR_BF16, .parameters = ORR_AS_COMPUTE,
-        .gradients = ORR_AS_COMPUTE, .reduce = ORR_AS_COMPUTE, .gather = ORR_AS_COMPUTE};
+    static const OrrJobDefaults none = {.compute = ORR_BF16,
+                                        .parameters = ORR_AS_COMPUTE,
+                                        .gradients = ORR_AS_COMPUTE,
+                                        .reduce = ORR_AS_COMPUTE,
+                                        .gather = ORR_AS_COMPUTE};
     const OrrJobDefaults *d = r->framework != NULL ? &r->framework->defaults : &none;
     p->compute = (OrrDtype)orr_keys_enum(r->keys, "precision", "compute", orr_dtype_names,
                                          (int)d->compute, ORR_KEY_OPTIONAL);
@@ -236,25 +228,22 @@ void orr_job__read_precision(JobReader *r)
         {"gather", of_profile.gather, &p->gather},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
-        *rows[i].into =
-            (OrrDtype)orr_keys_enum(r->keys, "precision", rows[i].key, orr_dtype_names,
-                                    (int)rows[i].fallback, ORR_KEY_OPTIONAL);
+        *rows[i].into = (OrrDtype)orr_keys_enum(r->keys, "precision", rows[i].key, orr_dtype_names,
+                                                (int)rows[i].fallback, ORR_KEY_OPTIONAL);
     /* Weights kept in FP32 are their own master copy. */
     bool needs_master = d->has_master && p->parameters != ORR_FP32;
     p->has_master = orr_keys_bool(r->keys, "precision", "master", needs_master, ORR_KEY_OPTIONAL);
     p->master = ORR_FP32;
 }
 
-static bool is_of_profile(const char *group, const char *key)
-{
+static bool is_of_profile(const char *group, const char *key) {
     static const char *const layout[] = {"zero_stage", "sequence_parallel", "reshard_after_forward",
                                          "ends", NULL};
     return strcmp(group, "precision") == 0 ||
            (strcmp(group, "layout") == 0 && g_strv_contains(layout, key));
 }
 
-void orr_job__note_assumptions(JobReader *r, OrrSources *sources)
-{
+void orr_job__note_assumptions(JobReader *r, OrrSources *sources) {
     if (sources == NULL)
         return;
     g_autofree char *profile = g_strdup_printf("framework %s", r->framework->name);

@@ -1,5 +1,5 @@
-/* Job files: what is trained, on what, how (DESIGN.md, section 7). The loader reads the profile that
- * the job names as well, because what a job leaves out is the profile's to say.
+/* Job files: what is trained, on what, how (DESIGN.md, section 7). The loader reads the profile
+ * that the job names as well, because what a job leaves out is the profile's to say.
  *
  * Refused here: what a single file can tell (bad values, a data-parallel size that cannot be
  * derived, unknown schedules). Whether layout, model and cluster fit together is
@@ -20,21 +20,18 @@ static const char *const method_names[] = {"uniform", "block", NULL};
 static const char *const set_groups[] = {"model", "framework", "cluster", "node", "gpu", NULL};
 
 /* A reference in a job file is relative to that file; on the command line, to where one stands. */
-static char *read_ref(JobReader *r, const char *key)
-{
+static char *read_ref(JobReader *r, const char *key) {
     const char *ref = orr_keys_string(r->keys, "job", key, NULL, ORR_KEY_REQUIRED);
     bool is_path = strchr(ref, '/') != NULL || g_str_has_suffix(ref, ".ini");
     bool is_shape = strchr(ref, ' ') != NULL;
-    if (!is_path || is_shape || g_path_is_absolute(ref) ||
-        orr_job__is_overridden(r, "job", key))
+    if (!is_path || is_shape || g_path_is_absolute(ref) || orr_job__is_overridden(r, "job", key))
         return g_strdup(ref);
     g_autofree char *folder = g_path_get_dirname(orr_keys_name(r->keys));
     return g_build_filename(folder, ref, NULL);
 }
 
 /* The GPUs in "NAME:16384", or in the first word of a one-line shape. 0 if not stated. */
-static uint32_t read_gpus(JobReader *r, const char *cluster)
-{
+static uint32_t read_gpus(JobReader *r, const char *cluster) {
     g_auto(GStrv) words = g_strsplit(cluster, " ", 2);
     const char *colon = words[0] != NULL ? strrchr(words[0], ':') : NULL;
     if (colon == NULL || strchr(colon, '/') != NULL)
@@ -51,8 +48,7 @@ static uint32_t read_gpus(JobReader *r, const char *cluster)
 
 /* The model is read later; here its name still has a line to point at. Of a path the later message
  * says enough. */
-static void check_model(JobReader *r)
-{
+static void check_model(JobReader *r) {
     const char *ref = r->job->model_ref;
     if (*ref == '\0' || strchr(ref, '/') != NULL || g_str_has_suffix(ref, ".ini"))
         return;
@@ -62,14 +58,13 @@ static void check_model(JobReader *r)
         orr_keys_complain(r->keys, "job", "model", "%s", error->message);
 }
 
-static void read_job_group(JobReader *r)
-{
+static void read_job_group(JobReader *r) {
     OrrJob *j = r->job;
     j->source = g_strdup(orr_keys_string(r->keys, "job", "source", NULL, ORR_KEY_REQUIRED));
     orr_keys_string(r->keys, "job", "summary", NULL, ORR_KEY_QUIET);
     /* shapes of a whole model in the job file itself stand in for a file of one */
-    bool is_own = !orr_keys_has(r->keys, "job", "model") &&
-                  orr_keys_has(r->keys, "model", "layers");
+    bool is_own =
+        !orr_keys_has(r->keys, "job", "model") && orr_keys_has(r->keys, "model", "layers");
     j->model_ref = is_own ? g_strdup(orr_keys_name(r->keys)) : read_ref(r, "model");
     check_model(r);
     j->cluster_ref = read_ref(r, "cluster");
@@ -82,8 +77,7 @@ static void read_job_group(JobReader *r)
     j->flops_formula = g_strdup(formula);
 }
 
-static void read_batch(JobReader *r)
-{
+static void read_batch(JobReader *r) {
     OrrBatch *b = &r->job->batch;
     b->sequence_tokens = (uint32_t)orr_keys_int(r->keys, "batch", "sequence", "tokens", 1, 1 << 30,
                                                 1, ORR_KEY_REQUIRED);
@@ -91,8 +85,8 @@ static void read_batch(JobReader *r)
                                                 1, ORR_KEY_REQUIRED);
     /* GBS = MBS x M x DP: a job may say M in the place of GBS. */
     bool by_count = orr_keys_has(r->keys, "batch", "micro_batches");
-    int64_t count = orr_keys_int(r->keys, "batch", "micro_batches", NULL, 1, 1 << 24, 1,
-                                 ORR_KEY_QUIET);
+    int64_t count =
+        orr_keys_int(r->keys, "batch", "micro_batches", NULL, 1, 1 << 24, 1, ORR_KEY_QUIET);
     int64_t global = orr_keys_int(r->keys, "batch", "global", "sequences", 1, 1 << 30, 1,
                                   by_count ? ORR_KEY_QUIET : ORR_KEY_REQUIRED);
     if (by_count && orr_keys_has(r->keys, "batch", "global")) {
@@ -110,8 +104,7 @@ static void read_batch(JobReader *r)
     b->global_sequences = (uint32_t)MIN(global, 1 << 30);
 }
 
-static void read_schedule(JobReader *r)
-{
+static void read_schedule(JobReader *r) {
     const char *fallback = r->job->layout.vpp > 1 ? "interleaved" : "1f1b";
     const char *name = orr_keys_string(r->keys, "schedule", "name", fallback, ORR_KEY_OPTIONAL);
     if (g_str_has_suffix(name, ".csv") || strchr(name, '/') != NULL) {
@@ -127,8 +120,7 @@ static void read_schedule(JobReader *r)
     r->job->schedule_name = g_strdup(schedule != NULL ? schedule->name : name);
 }
 
-static void read_recompute(JobReader *r)
-{
+static void read_recompute(JobReader *r) {
     OrrRecomputeSpec *s = &r->job->recompute;
     s->policy = (OrrRecompute)orr_keys_enum(r->keys, "recompute", "policy", policy_names, 0,
                                             ORR_KEY_OPTIONAL);
@@ -137,16 +129,15 @@ static void read_recompute(JobReader *r)
                                                   full ? ORR_KEY_OPTIONAL : ORR_KEY_QUIET);
     bool block = full && s->method == ORR_RECOMPUTE_BLOCK;
     OrrKeyFlags flags = block ? ORR_KEY_REQUIRED : full ? ORR_KEY_OPTIONAL : ORR_KEY_QUIET;
-    s->layers = (uint32_t)orr_keys_int(r->keys, "recompute", "layers", "layers", 1, 1 << 20, 1,
-                                       flags);
+    s->layers =
+        (uint32_t)orr_keys_int(r->keys, "recompute", "layers", "layers", 1, 1 << 20, 1, flags);
     if (!full && (orr_keys_has(r->keys, "recompute", "layers") ||
                   orr_keys_has(r->keys, "recompute", "method")))
         orr_keys_complain(r->keys, "recompute", "policy",
                           "method and layers belong to policy = full; drop them or say full");
 }
 
-static void read_network(JobReader *r)
-{
+static void read_network(JobReader *r) {
     int routing = orr_keys_enum(r->keys, "network", "routing", routing_names, 0, ORR_KEY_QUIET);
     bool has_routing = orr_keys_has(r->keys, "network", "routing");
     r->job->routing = g_strdup(has_routing ? routing_names[routing] : "");
@@ -158,8 +149,7 @@ static void read_network(JobReader *r)
 }
 
 /* Every key of [perturb] is a label of one's own for a perturbation. */
-static void read_perturb(JobReader *r)
-{
+static void read_perturb(JobReader *r) {
     g_auto(GStrv) names = orr_keys_list(r->keys, "perturb");
     g_autoptr(OrrPerturbs) tried = orr_perturbs_new();
     GPtrArray *texts = g_ptr_array_new();
@@ -174,8 +164,7 @@ static void read_perturb(JobReader *r)
     r->job->perturbs = (char **)g_ptr_array_free(texts, FALSE);
 }
 
-static void read_nccl(JobReader *r)
-{
+static void read_nccl(JobReader *r) {
     char **names = orr_keys_list(r->keys, "nccl");
     guint n = names != NULL ? g_strv_length(names) : 0;
     r->job->nccl_names = names != NULL ? names : g_new0(char *, 1);
@@ -189,8 +178,7 @@ static void read_nccl(JobReader *r)
     }
 }
 
-static void read_sets(JobReader *r)
-{
+static void read_sets(JobReader *r) {
     GPtrArray *groups = g_ptr_array_new(), *keys = g_ptr_array_new(), *values = g_ptr_array_new();
     for (guint g = 0; set_groups[g] != NULL; g++) {
         g_auto(GStrv) names = orr_keys_list(r->keys, set_groups[g]);
@@ -211,8 +199,7 @@ static void read_sets(JobReader *r)
 }
 
 /* The profile that the job names, for its defaults. Its flaws count as the job's. */
-static void read_defaults(JobReader *r, const OrrOverride *overrides, uint32_t n_overrides)
-{
+static void read_defaults(JobReader *r, const OrrOverride *overrides, uint32_t n_overrides) {
     if (*r->job->framework_ref == '\0')
         return; /* missing: reported with the rest of the file */
     uint32_t n;
@@ -223,14 +210,12 @@ static void read_defaults(JobReader *r, const OrrOverride *overrides, uint32_t n
         orr_keys_complain(r->keys, "job", "framework", "%s", flaw->message);
 }
 
-static bool is_set_group(const char *group)
-{
+static bool is_set_group(const char *group) {
     return g_strv_contains(set_groups, group);
 }
 
 OrrOverride *orr_workload_job_overrides(const OrrJob *job, const OrrOverride *overrides,
-                                        uint32_t n_overrides, uint32_t *n_out)
-{
+                                        uint32_t n_overrides, uint32_t *n_out) {
     OrrOverride *all = g_new0(OrrOverride, job->n_sets + n_overrides + 1);
     uint32_t n = 0;
     for (uint32_t i = 0; i < job->n_sets; i++)
@@ -243,14 +228,16 @@ OrrOverride *orr_workload_job_overrides(const OrrJob *job, const OrrOverride *ov
 }
 
 OrrJob *orr_workload_job(const char *ref, const OrrOverride *overrides, uint32_t n_overrides,
-                         OrrSources *sources, GError **error)
-{
+                         OrrSources *sources, GError **error) {
     g_autoptr(OrrKeys) keys = orr_workloads__open("jobs", ref, sources, error);
     if (keys == NULL)
         return NULL;
     g_autoptr(OrrJob) job = g_new0(OrrJob, 1);
     g_autoptr(OrrSources) derived = orr_sources_new();
-    JobReader r = {.keys = keys, .job = job, .overrides = overrides, .n_overrides = n_overrides,
+    JobReader r = {.keys = keys,
+                   .job = job,
+                   .overrides = overrides,
+                   .n_overrides = n_overrides,
                    .derived = derived};
     job->name = orr_workloads__stem(orr_keys_name(keys));
     job->file = g_strdup(orr_keys_name(keys));

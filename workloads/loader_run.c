@@ -279,9 +279,10 @@ static void free_listed(gpointer p) {
 
 GPtrArray *orr_run_list(const char *kind, GError **error) {
     bool is_failures = strcmp(kind, "failures") == 0;
-    const char *group = is_failures ? kind : strcmp(kind, "prices") == 0 ? kind
-                        : strcmp(kind, "shares") == 0             ? "share"
-                                                                  : "run";
+    const char *group = is_failures                   ? kind
+                        : strcmp(kind, "prices") == 0 ? kind
+                        : strcmp(kind, "shares") == 0 ? "share"
+                                                      : "run";
     g_autofree char *folder = g_strconcat(is_failures ? "topologies/" : "workloads/", kind, NULL);
     g_auto(GStrv) names = orr_data_list(folder, ".ini");
     g_autoptr(GPtrArray) out = g_ptr_array_new_with_free_func(free_listed);

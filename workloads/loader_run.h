@@ -87,7 +87,8 @@ OrrFailureSet *orr_workload_failures(const char *ref, const OrrOverride *overrid
 OrrPrices *orr_workload_prices(const char *ref, const OrrOverride *overrides, uint32_t n_overrides,
                                OrrSources *sources, GError **error);
 
-/* Names, sentences and sources of "runs", "failures", "prices" or "shares": OrrListed*, free func set. */
+/* Names, sentences and sources of "runs", "failures", "prices" or "shares": OrrListed*, free func
+ * set. */
 GPtrArray *orr_run_list(const char *kind, GError **error);
 
 #endif

@@ -109,8 +109,8 @@ static void read_cause(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
                                        ORR_KEY_QUIET);
     k->n_units = (uint64_t)orr_keys_int(keys, g, "units", "units", 1, 1 << 30, 1, ORR_KEY_QUIET);
     k->has_units = orr_keys_has(keys, g, "units");
-    k->exclude_after = (uint32_t)orr_keys_int(keys, g, "exclude_after", "strikes", 0, 1 << 20, 0,
-                                              ORR_KEY_QUIET);
+    k->exclude_after =
+        (uint32_t)orr_keys_int(keys, g, "exclude_after", "strikes", 0, 1 << 20, 0, ORR_KEY_QUIET);
     k->only_running = orr_keys_bool(keys, g, "only_running", false, ORR_KEY_QUIET);
     k->detect_ns = time_of(keys, g, "detect", 0);
     k->diagnose_ns = time_of(keys, g, "diagnose", 0);

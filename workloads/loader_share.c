@@ -9,8 +9,7 @@
 #define HOURS_MAX 1e6          /* a century */
 #define MAX_JOBS 20000         /* ours: the scheduler's cost grows with the square */
 
-void orr_share_file_free(OrrShareFile *f)
-{
+void orr_share_file_free(OrrShareFile *f) {
     if (!f)
         return;
     g_free(f->name), g_free(f->summary), g_free(f->source);
@@ -19,14 +18,12 @@ void orr_share_file_free(OrrShareFile *f)
 }
 
 static uint32_t count(OrrKeys *keys, const char *key, const char *noun, int64_t fallback,
-                      OrrKeyFlags flags)
-{
+                      OrrKeyFlags flags) {
     return (uint32_t)orr_keys_int(keys, "share", key, noun, 1, 1 << 20, fallback, flags);
 }
 
 /* "h100:8, a100:8": so many nodes of each class, in that order. */
-static void read_classes(OrrKeys *keys, OrrShareSpec *s)
-{
+static void read_classes(OrrKeys *keys, OrrShareSpec *s) {
     g_auto(GStrv) parts = orr_keys_strings(keys, "share", "classes", ORR_KEY_QUIET);
     if (!parts)
         return;
@@ -43,8 +40,8 @@ static void read_classes(OrrKeys *keys, OrrShareSpec *s)
             g_ptr_array_add(classes, g_strdup(parts[i]));
     }
     if (classes->len != s->n_nodes) {
-        orr_keys_complain(keys, "share", "classes", "are of %u nodes, but there are %u", classes->len,
-                          s->n_nodes);
+        orr_keys_complain(keys, "share", "classes", "are of %u nodes, but there are %u",
+                          classes->len, s->n_nodes);
         return;
     }
     g_ptr_array_add(classes, NULL);
@@ -53,8 +50,7 @@ static void read_classes(OrrKeys *keys, OrrShareSpec *s)
 
 /* A number of a column that may be absent or empty. */
 static bool optional(const OrrCsv *csv, guint row, const char *name, double min, double max,
-                     double fallback, double *value, GError **error)
-{
+                     double fallback, double *value, GError **error) {
     int column = orr_csv_column(csv, name);
     *value = fallback;
     if (column < 0 || *orr_csv_cell(csv, row, column) == '\0')
@@ -62,8 +58,7 @@ static bool optional(const OrrCsv *csv, guint row, const char *name, double min,
     return orr_csv_number(csv, row, column, min, max, value, error);
 }
 
-static bool read_place(const OrrCsv *csv, guint row, OrrPlace *place, GError **error)
-{
+static bool read_place(const OrrCsv *csv, guint row, OrrPlace *place, GError **error) {
     int column = orr_csv_column(csv, "place");
     const char *text = column >= 0 ? orr_csv_cell(csv, row, column) : "";
     *place = ORR_PLACE_ANY;
@@ -75,8 +70,8 @@ static bool read_place(const OrrCsv *csv, guint row, OrrPlace *place, GError **e
     return !*text || orr_csv_fail(csv, row, column, error, "any, rack or block would do");
 }
 
-static bool read_job(const OrrCsv *csv, guint row, const int *need, OrrShareJob *j, GError **error)
-{
+static bool read_job(const OrrCsv *csv, guint row, const int *need, OrrShareJob *j,
+                     GError **error) {
     double submit, hours, limit, gpus, slices, priority, preemptible, save, takes, restart;
     if (!orr_csv_number(csv, row, need[1], 0, HOURS_MAX, &submit, error) ||
         !orr_csv_number(csv, row, need[2], 1e-6, HOURS_MAX, &hours, error) ||
@@ -107,12 +102,11 @@ static bool read_job(const OrrCsv *csv, guint row, const int *need, OrrShareJob 
 }
 
 static bool read_jobs(const OrrKeys *keys, const char *ref, OrrShareSpec *s, OrrSources *sources,
-                      GError **error)
-{
+                      GError **error) {
     static const char *const names[] = {"name", "submit_h", "hours", NULL};
     g_autofree char *folder = g_path_get_dirname(orr_keys_name(keys));
-    g_autofree char *path = g_path_is_absolute(ref) ? g_strdup(ref)
-                                                    : g_build_filename(folder, ref, NULL);
+    g_autofree char *path =
+        g_path_is_absolute(ref) ? g_strdup(ref) : g_build_filename(folder, ref, NULL);
     int need[3];
     gsize length;
     g_autofree char *text = orr_file_read(path, LIMIT_BYTES, &length, error);
@@ -133,8 +127,7 @@ static bool read_jobs(const OrrKeys *keys, const char *ref, OrrShareSpec *s, Orr
 }
 
 OrrShareFile *orr_workload_share(const char *ref, const OrrOverride *overrides,
-                                 uint32_t n_overrides, OrrSources *sources, GError **error)
-{
+                                 uint32_t n_overrides, OrrSources *sources, GError **error) {
     g_autoptr(OrrKeys) keys = orr_workloads__open("shares", ref, sources, error);
     if (!keys)
         return NULL;
@@ -150,8 +143,8 @@ OrrShareFile *orr_workload_share(const char *ref, const OrrOverride *overrides,
     s->slices_per_gpu = count(keys, "slices", "slices", 1, ORR_KEY_QUIET);
     s->nodes_per_rack = count(keys, "nodes_per_rack", "nodes", 4, ORR_KEY_OPTIONAL);
     s->racks_per_block = count(keys, "racks_per_block", "racks", 8, ORR_KEY_OPTIONAL);
-    s->slice_slow_frac = orr_keys_number(keys, "share", "slice_slow", ORR_DIM_FRACTION, 0, 10, 0,
-                                         ORR_KEY_QUIET);
+    s->slice_slow_frac =
+        orr_keys_number(keys, "share", "slice_slow", ORR_DIM_FRACTION, 0, 10, 0, ORR_KEY_QUIET);
     s->policy = (OrrSharePolicy)orr_keys_enum(keys, "share", "policy", orr_share_policy_names,
                                               ORR_SHARE_FCFS, ORR_KEY_OPTIONAL);
     s->notice_ns = (int64_t)orr_keys_number(keys, "share", "notice", ORR_DIM_TIME, 0, 86400e9, 0,

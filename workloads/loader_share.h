@@ -1,4 +1,5 @@
-/* Files of shared clusters (workloads/shares): the machine, the policy, and the jobs as a CSV table. */
+/* Files of shared clusters (workloads/shares): the machine, the policy, and the jobs as a CSV
+ * table. */
 #ifndef WORKLOADS_LOADER_SHARE_H
 #define WORKLOADS_LOADER_SHARE_H
 

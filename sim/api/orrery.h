@@ -67,8 +67,8 @@ char *orrery_step_report(const OrreryStep *step, const char *format);
 void orrery_free(char *text);
 
 /**
- * orrery_run_report: simulates @n_seeds seeds of a whole run, the first being options->seed (0 without
- * has_seed), and reports on them as `orrery run` prints it.
+ * orrery_run_report: simulates @n_seeds seeds of a whole run, the first being options->seed (0
+ * without has_seed), and reports on them as `orrery run` prints it.
  * @run: a run's name, the path of a run file, or a job whose end options->sets give.
  * @n_seeds: at least 1.  @n_threads: 0 for as many as there are processors; the result is the same.
  * @format: "text", "json" (schema orrery.run/1) or "csv".  @options: NULL for the defaults.

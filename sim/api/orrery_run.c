@@ -4,8 +4,8 @@
 #include "sim/api/run.h"
 #include "sim/report/run_report.h"
 
-static bool take_sets(const char *const *sets, GPtrArray *texts, GArray *overrides, GError **error)
-{
+static bool take_sets(const char *const *sets, GPtrArray *texts, GArray *overrides,
+                      GError **error) {
     for (guint i = 0; sets && sets[i]; i++) {
         g_auto(GStrv) sides = g_strsplit(sets[i], "=", 2);
         g_auto(GStrv) names = g_strsplit(sides[0] ? sides[0] : "", ".", 2);
@@ -20,8 +20,7 @@ static bool take_sets(const char *const *sets, GPtrArray *texts, GArray *overrid
     return true;
 }
 
-static char *report(const OrrRunRequest *request, const OrrRunFormat *format, GError **error)
-{
+static char *report(const OrrRunRequest *request, const OrrRunFormat *format, GError **error) {
     g_autoptr(OrrRun) run = orr_run_prepare(request, error);
     if (!run || !orr_run_execute(run, NULL, NULL, NULL, error))
         return NULL;
@@ -32,8 +31,7 @@ static char *report(const OrrRunRequest *request, const OrrRunFormat *format, GE
 }
 
 char *orrery_run_report(const char *run, uint32_t n_seeds, uint32_t n_threads, const char *format,
-                        const OrreryOptions *options, OrreryError **error)
-{
+                        const OrreryOptions *options, OrreryError **error) {
     static const OrreryOptions defaults;
     const OrreryOptions *o = options ? options : &defaults;
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);

@@ -63,8 +63,8 @@ bool orr_step__run_sound(OrrStepRun *run, GError **error) {
     return run->sound != NULL;
 }
 
-/* What the compute stream of a rank idled for others: a late peer delays the transfers queued behind
- * its own as well, so transfers count too. */
+/* What the compute stream of a rank idled for others: a late peer delays the transfers queued
+ * behind its own as well, so transfers count too. */
 static int64_t wait_ns(const OrrExecResult *x, uint32_t rank) {
     const int64_t *account = x->rank_account_ns + (gsize)rank * ORR_N_OWNERS;
     int64_t sum = account[ORR_OWN_BUBBLE] + account[ORR_OWN_STRAGGLER];

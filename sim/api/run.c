@@ -13,14 +13,12 @@
 
 #define SEARCH_SEEDS 48u /* ours: the optimum is flat (S33), more seeds don't move it */
 
-static bool is_price_group(const char *group)
-{
+static bool is_price_group(const char *group) {
     static const char *const groups[] = {"prices", "rented", "owned", "energy", "storage", NULL};
     return g_strv_contains(groups, group);
 }
 
-static bool is_failure_group(const OrrRun *run, const char *group)
-{
+static bool is_failure_group(const OrrRun *run, const char *group) {
     if (!run->failures)
         return false;
     for (uint32_t i = 0; i < run->failures->n; i++)
@@ -30,8 +28,7 @@ static bool is_failure_group(const OrrRun *run, const char *group)
 }
 
 /* What is left for the job: the file's own, then the command line's. */
-static bool share_overrides(OrrRun *run, GError **error)
-{
+static bool share_overrides(OrrRun *run, GError **error) {
     const OrrRunRequest *q = run->request;
     if (!orr_run_parse_sets(run->file->sets, run->texts, run->job_overrides, error))
         return false;
@@ -49,15 +46,14 @@ static bool share_overrides(OrrRun *run, GError **error)
     return true;
 }
 
-static bool load(OrrRun *run, GError **error)
-{
+static bool load(OrrRun *run, GError **error) {
     const OrrRunRequest *q = run->request;
     run->file = orr_workload_run(q->run, q->overrides, q->n_overrides, run->sources, error);
     if (!run->file)
         return false;
     if (*run->file->failures_ref) {
-        run->failures = orr_workload_failures(run->file->failures_ref, q->overrides,
-                                              q->n_overrides, run->sources, error);
+        run->failures = orr_workload_failures(run->file->failures_ref, q->overrides, q->n_overrides,
+                                              run->sources, error);
         if (!run->failures)
             return false;
     }
@@ -76,16 +72,14 @@ static bool load(OrrRun *run, GError **error)
 }
 
 /* Starting takes longer the more ranks there are: a power of their number. */
-static double start_ns(const OrrRunFile *f, uint32_t ranks)
-{
+static double start_ns(const OrrRunFile *f, uint32_t ranks) {
     if (f->recovery.start_ranks == 0 || !(f->recovery.start_growth > 0))
         return f->recovery.start_ns;
     return f->recovery.start_ns *
            pow((double)ranks / f->recovery.start_ranks, f->recovery.start_growth);
 }
 
-static void set_recovery(OrrRun *run)
-{
+static void set_recovery(OrrRun *run) {
     const OrrRunFile *f = run->file;
     const OrrRunShape *s = &run->shape;
     OrrRecovery *v = &run->spec->recovery;
@@ -101,15 +95,14 @@ static void set_recovery(OrrRun *run)
                        .reshard_ns = (int64_t)f->recovery.reshard_ns};
 }
 
-static bool set_checkpoint(OrrRun *run, GError **error)
-{
+static bool set_checkpoint(OrrRun *run, GError **error) {
     const OrrRunFile *f = run->file;
     OrrCheckpointPlan *c = &run->spec->checkpoint;
     double per = f->checkpoint.bytes_per_parameter > 0 ? f->checkpoint.bytes_per_parameter
                                                        : run->shape.state_bytes_per_parameter;
-    c->bytes = f->checkpoint.bytes > 0 ? f->checkpoint.bytes
-                                       : per * run->shape.parameters +
-                                             f->checkpoint.loader_bytes * run->shape.gpus;
+    c->bytes = f->checkpoint.bytes > 0
+                   ? f->checkpoint.bytes
+                   : per * run->shape.parameters + f->checkpoint.loader_bytes * run->shape.gpus;
     c->interval_ns = (int64_t)f->checkpoint.interval_ns;
     c->interval_steps = f->checkpoint.interval_steps;
     OrrSave save = {.bytes = c->bytes,
@@ -119,13 +112,15 @@ static bool set_checkpoint(OrrRun *run, GError **error)
                                             ? f->checkpoint.copy_bytes_per_s
                                             : run->shape.copy_bytes_per_s};
     if (save.is_async && f->n_stores > 0 && !(save.copy_bytes_per_s > 0))
-        return orr_fail_input(error, "%s: [checkpoint] copy: the speed from device to host is "
-                              "needed; copy = 25 GB/s would do", f->name);
+        return orr_fail_input(error,
+                              "%s: [checkpoint] copy: the speed from device to host is "
+                              "needed; copy = 25 GB/s would do",
+                              f->name);
     for (uint32_t i = 0; i < f->n_stores; i++) {
         const OrrRunStore *s = &f->stores[i];
         OrrTier *t = &c->tiers[c->n_tiers++];
-        *t = (OrrTier){.name = g_strdup(s->name), .every = s->every, .keep = s->keep,
-                       .survives = s->survives};
+        *t = (OrrTier){
+            .name = g_strdup(s->name), .every = s->every, .keep = s->keep, .survives = s->survives};
         OrrStore store = {s->bytes_per_s, s->writer_bytes_per_s, s->read_bytes_per_s,
                           s->latency_ns};
         orr_store_times(&save, &store, t);
@@ -133,8 +128,7 @@ static bool set_checkpoint(OrrRun *run, GError **error)
     return true;
 }
 
-static void add_kind(OrrRun *run, const OrrFailureKind *from)
-{
+static void add_kind(OrrRun *run, const OrrFailureKind *from) {
     const OrrRunShape *s = &run->shape;
     const uint64_t counts[ORR_N_UNITS] = {s->gpus, s->nodes, s->switches, s->racks, 1};
     if (from->law != ORR_LAW_EVENTS && !(from->mean_ns > 0))
@@ -147,8 +141,7 @@ static void add_kind(OrrRun *run, const OrrFailureKind *from)
     k->mean_ns /= run->file->failure_scale;
 }
 
-static void add_kinds(OrrRun *run)
-{
+static void add_kinds(OrrRun *run) {
     bool has_failures = run->file->failure_scale > 0;
     for (uint32_t i = 0; has_failures && run->failures && i < run->failures->n; i++)
         add_kind(run, &run->failures->kinds[i]);
@@ -168,28 +161,28 @@ static void add_kinds(OrrRun *run)
     k->duration_ns = p->reclaim_wait_ns;
 }
 
-static void choose_interval(OrrRun *run)
-{
+static void choose_interval(OrrRun *run) {
     OrrCheckpointPlan *c = &run->spec->checkpoint;
     OrrIntervalPolicy policy = run->file->checkpoint.policy;
     if (c->n_tiers == 0 || policy == ORR_INTERVAL_FIXED)
         return;
     double mtbf = orr_run_mtbf_ns(run->spec);
-    c->interval_ns = policy == ORR_INTERVAL_YOUNG ? orr_plan_young_ns(c, mtbf)
-                                                  : orr_plan_daly_ns(c, mtbf);
+    c->interval_ns =
+        policy == ORR_INTERVAL_YOUNG ? orr_plan_young_ns(c, mtbf) : orr_plan_daly_ns(c, mtbf);
     if (policy != ORR_INTERVAL_SEARCH)
         return;
     int64_t step = run->spec->phases[run->spec->n_phases - 1].step_ns[0];
-    OrrMonteCarlo mc = {.spec = run->spec, .first_seed = run->request->seed,
-                        .n_seeds = SEARCH_SEEDS, .n_threads = run->request->n_threads};
+    OrrMonteCarlo mc = {.spec = run->spec,
+                        .first_seed = run->request->seed,
+                        .n_seeds = SEARCH_SEEDS,
+                        .n_threads = run->request->n_threads};
     double guess = fmin((double)c->interval_ns / (double)step, 1e6);
     c->interval_steps = orr_search_interval(&mc, (uint32_t)guess);
     c->interval_ns = 0;
 }
 
 /* Everything that a seed depends on, in words, and the checksum of that. */
-static void make_key(OrrRun *run)
-{
+static void make_key(OrrRun *run) {
     g_autoptr(GString) text = g_string_new(PACKAGE_VERSION "\n");
     const OrrRunRequest *q = run->request;
     const OrrRunSpec *s = run->spec;
@@ -207,8 +200,7 @@ static void make_key(OrrRun *run)
     run->key = orr_file_sha256(text->str, text->len);
 }
 
-static void make_head(OrrRun *run)
-{
+static void make_head(OrrRun *run) {
     OrrRecord *h = run->head;
     h->seed = run->request->seed;
     orr_record_set(&h->version, PACKAGE_VERSION);
@@ -227,8 +219,7 @@ static void make_head(OrrRun *run)
     }
 }
 
-static bool build(OrrRun *run, GError **error)
-{
+static bool build(OrrRun *run, GError **error) {
     const OrrRunFile *f = run->file;
     OrrRunSpec *s = run->spec;
     s->name = g_strdup(f->name);
@@ -253,8 +244,7 @@ static bool build(OrrRun *run, GError **error)
     return orr_run_spec_check(s, error);
 }
 
-OrrRun *orr_run_prepare(const OrrRunRequest *request, GError **error)
-{
+OrrRun *orr_run_prepare(const OrrRunRequest *request, GError **error) {
     g_assert(request->n_seeds > 0);
     g_autoptr(OrrRun) run = g_new0(OrrRun, 1);
     run->request = request;
@@ -268,8 +258,7 @@ OrrRun *orr_run_prepare(const OrrRunRequest *request, GError **error)
     return g_steal_pointer(&run);
 }
 
-void orr_run_free(OrrRun *run)
-{
+void orr_run_free(OrrRun *run) {
     if (!run)
         return;
     orr_run_file_free(run->file);
@@ -285,36 +274,35 @@ void orr_run_free(OrrRun *run)
     g_free(run);
 }
 
-const char *orr_run_key(const OrrRun *run)
-{
+const char *orr_run_key(const OrrRun *run) {
     return run->key;
 }
 
-const OrrRunSpec *orr_run_spec(const OrrRun *run)
-{
+const OrrRunSpec *orr_run_spec(const OrrRun *run) {
     return run->spec;
 }
 
-const char *orr_run_cause_name(const OrrRun *run, uint32_t cause)
-{
+const char *orr_run_cause_name(const OrrRun *run, uint32_t cause) {
     return cause < ORR_N_OWN_CAUSES ? orr_own_cause_names[cause]
                                     : run->spec->kinds[cause - ORR_N_OWN_CAUSES].name;
 }
 
 bool orr_run_execute(OrrRun *run, const OrrSeedStore *store,
                      void (*progress)(void *data, uint64_t done), void *progress_data,
-                     GError **error)
-{
+                     GError **error) {
     const OrrRunRequest *q = run->request;
     run->record = orr_run_record_new(orr_run_n_causes(run->spec), q->n_seeds);
-    OrrMonteCarlo mc = {.spec = run->spec, .first_seed = q->seed, .n_seeds = q->n_seeds,
-                        .n_threads = q->n_threads, .store = store, .progress = progress,
+    OrrMonteCarlo mc = {.spec = run->spec,
+                        .first_seed = q->seed,
+                        .n_seeds = q->n_seeds,
+                        .n_threads = q->n_threads,
+                        .store = store,
+                        .progress = progress,
                         .progress_data = progress_data};
     if (!orr_monte_carlo(&mc, run->record->seeds, error))
         return false;
     for (uint32_t i = 0; i < q->n_seeds; i++) {
-        g_autofree char *flaw = orr_run_seed_flaw(&run->record->seeds[i],
-                                                  run->record->n_causes);
+        g_autofree char *flaw = orr_run_seed_flaw(&run->record->seeds[i], run->record->n_causes);
         if (flaw)
             g_error("the account of seed %" G_GUINT64_FORMAT " is unsound: %s", q->seed + i, flaw);
     }
@@ -322,15 +310,13 @@ bool orr_run_execute(OrrRun *run, const OrrSeedStore *store,
     return true;
 }
 
-const OrrRunRecord *orr_run_record(const OrrRun *run)
-{
+const OrrRunRecord *orr_run_record(const OrrRun *run) {
     return run->record;
 }
 
-/* Mean time from an unannounced strike to training again, without rework, weighted by how often each
- * comes; and the share of the time that announced stops take. */
-static double restart_ns(const OrrRunSpec *s, double *planned_frac)
-{
+/* Mean time from an unannounced strike to training again, without rework, weighted by how often
+ * each comes; and the share of the time that announced stops take. */
+static double restart_ns(const OrrRunSpec *s, double *planned_frac) {
     double sum = 0, rate = 0, planned = 0, load = (double)s->checkpoint.tiers[0].load_ns;
     for (uint32_t i = 0; i < s->n_kinds; i++) {
         const OrrFailureKind *k = &s->kinds[i];
@@ -352,8 +338,7 @@ static double restart_ns(const OrrRunSpec *s, double *planned_frac)
     return rate > 0 ? sum / rate : 0;
 }
 
-static double blocked_ns(const OrrRunSpec *s)
-{
+static double blocked_ns(const OrrRunSpec *s) {
     double block = 0;
     for (uint32_t i = 0; i < s->checkpoint.n_tiers; i++)
         block = fmax(block, (double)s->checkpoint.tiers[i].block_ns / s->checkpoint.tiers[i].every);
@@ -361,8 +346,7 @@ static double blocked_ns(const OrrRunSpec *s)
 }
 
 uint32_t orr_run_intervals(const OrrRun *run, uint32_t n, int64_t *interval_ns,
-                           double *goodput_frac, double *expected_frac)
-{
+                           double *goodput_frac, double *expected_frac) {
     const OrrRunSpec *s = run->spec;
     if (s->checkpoint.n_tiers == 0)
         return 0;
@@ -370,7 +354,8 @@ uint32_t orr_run_intervals(const OrrRun *run, uint32_t n, int64_t *interval_ns,
     double own = s->checkpoint.interval_steps > 0
                      ? s->checkpoint.interval_steps
                      : (double)s->checkpoint.interval_ns / (double)step;
-    OrrMonteCarlo mc = {.spec = s, .first_seed = run->request->seed,
+    OrrMonteCarlo mc = {.spec = s,
+                        .first_seed = run->request->seed,
                         .n_seeds = MIN(run->request->n_seeds, SEARCH_SEEDS),
                         .n_threads = run->request->n_threads};
     double planned, mtbf = orr_run_mtbf_ns(s), restart = restart_ns(s, &planned);

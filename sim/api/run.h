@@ -11,7 +11,7 @@ typedef struct {
     const OrrOverride *overrides;
     uint32_t n_overrides;
     const char *calibration;
-    uint64_t seed;   /* the first */
+    uint64_t seed; /* the first */
     uint32_t n_seeds;
     uint32_t n_threads; /* 0: as many as there are processors */
 } OrrRunRequest;
@@ -35,9 +35,9 @@ bool orr_run_execute(OrrRun *run, const OrrSeedStore *store,
 const OrrRunRecord *orr_run_record(const OrrRun *run);
 
 /* Goodput by checkpoint interval: the run again at @n intervals, geometric between a sixteenth and
- * sixteen times its own. @interval_ns, @goodput_frac (over the seeds, at most 48) and @expected_frac
- * (Daly's, of failures and checkpoints alone) have @n. Returns: how many differ, 0 without
- * checkpoints. */
+ * sixteen times its own. @interval_ns, @goodput_frac (over the seeds, at most 48) and
+ * @expected_frac (Daly's, of failures and checkpoints alone) have @n. Returns: how many differ, 0
+ * without checkpoints. */
 uint32_t orr_run_intervals(const OrrRun *run, uint32_t n, int64_t *interval_ns,
                            double *goodput_frac, double *expected_frac);
 

@@ -7,13 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-static void set(char **field, const char *value)
-{
+static void set(char **field, const char *value) {
     orr_record_set(field, value ? value : "");
 }
 
-static void fill_causes(OrrRun *run, OrrRunRecord *r)
-{
+static void fill_causes(OrrRun *run, OrrRunRecord *r) {
     const OrrRunSpec *s = run->spec;
     r->n_own = ORR_N_OWN_CAUSES;
     for (uint32_t c = 0; c < r->n_causes; c++) {
@@ -36,8 +34,7 @@ static void fill_causes(OrrRun *run, OrrRunRecord *r)
     }
 }
 
-static void fill_checkpoint(OrrRun *run, OrrRunRecord *r)
-{
+static void fill_checkpoint(OrrRun *run, OrrRunRecord *r) {
     const OrrCheckpointPlan *c = &run->spec->checkpoint;
     const OrrRunPhase *last = &run->spec->phases[run->spec->n_phases - 1];
     if (c->n_tiers == 0)
@@ -60,17 +57,20 @@ static void fill_checkpoint(OrrRun *run, OrrRunRecord *r)
     for (uint32_t i = 0; i < c->n_tiers; i++) {
         const OrrTier *t = &c->tiers[i];
         OrrRunTier *x = &r->tiers[i];
-        *x = (OrrRunTier){.name = g_strdup(t->name), .block_ns = t->block_ns,
-                          .write_ns = t->write_ns, .load_ns = t->load_ns, .every = t->every,
-                          .bytes = t->bytes, .bytes_per_s = t->bytes_per_s,
+        *x = (OrrRunTier){.name = g_strdup(t->name),
+                          .block_ns = t->block_ns,
+                          .write_ns = t->write_ns,
+                          .load_ns = t->load_ns,
+                          .every = t->every,
+                          .bytes = t->bytes,
+                          .bytes_per_s = t->bytes_per_s,
                           .kept_bytes = t->bytes * t->keep};
         double per_day = 86400e9 / ((double)r->interval_ns * t->every) * useful->mean;
         x->bytes_per_day = per_day * t->bytes;
     }
 }
 
-static double kept_bytes(const OrrRun *run)
-{
+static double kept_bytes(const OrrRun *run) {
     double sum = 0;
     for (uint32_t i = 0; i < run->spec->checkpoint.n_tiers; i++) {
         const OrrTier *t = &run->spec->checkpoint.tiers[i];
@@ -79,15 +79,13 @@ static double kept_bytes(const OrrRun *run)
     return sum;
 }
 
-static uint32_t n_spares(const OrrRun *run)
-{
+static uint32_t n_spares(const OrrRun *run) {
     uint32_t hot = run->spec->recovery.hot_spares;
     return hot == ORR_SPARES_UNLIMITED ? 0 : hot;
 }
 
 /* The same seeds paid for under another contract. */
-static double mean_cost(const OrrRun *run, OrrContract contract, const OrrRunSize *size)
-{
+static double mean_cost(const OrrRun *run, OrrContract contract, const OrrRunSize *size) {
     double sum = 0;
     for (uint32_t i = 0; i < run->record->n_seeds; i++) {
         OrrRunSeed copy = run->record->seeds[i];
@@ -97,15 +95,17 @@ static double mean_cost(const OrrRun *run, OrrContract contract, const OrrRunSiz
     return sum / run->record->n_seeds;
 }
 
-static void fill_money(OrrRun *run, OrrRunRecord *r)
-{
+static void fill_money(OrrRun *run, OrrRunRecord *r) {
     const OrrPrices *p = run->prices;
     if (!p)
         return;
     OrrContract own = run->file->contract;
-    OrrRunSize size = {.n_gpus = r->n_gpus, .n_nodes = r->n_nodes,
-                       .n_spare_nodes = r->n_spare_nodes, .kept_bytes = kept_bytes(run),
-                       .final_bytes = run->spec->checkpoint.bytes, .n_causes = r->n_causes};
+    OrrRunSize size = {.n_gpus = r->n_gpus,
+                       .n_nodes = r->n_nodes,
+                       .n_spare_nodes = r->n_spare_nodes,
+                       .kept_bytes = kept_bytes(run),
+                       .final_bytes = run->spec->checkpoint.bytes,
+                       .n_causes = r->n_causes};
     set(&r->prices, p->name);
     set(&r->prices_date, p->date);
     r->usd_per_gpu_h = orr_price_gpu_h(p, own);
@@ -130,8 +130,7 @@ static void fill_money(OrrRun *run, OrrRunRecord *r)
     r->breakeven_h = isfinite(breakeven) ? breakeven : 0;
 }
 
-static void move_head(OrrRun *run, OrrRunRecord *r)
-{
+static void move_head(OrrRun *run, OrrRunRecord *r) {
     orr_record_free(r->head);
     r->head = g_steal_pointer(&run->head);
     run->head = orr_record_new();
@@ -143,14 +142,16 @@ static void move_head(OrrRun *run, OrrRunRecord *r)
     if (unclean > 0)
         orr_record_add_warning(r->head, "unclean_rollback",
                                "%" G_GINT64_FORMAT " times silent corruption was found when no "
-                               "checkpoint from before it was kept; keep more of them", unclean);
+                               "checkpoint from before it was kept; keep more of them",
+                               unclean);
     if (unfinished > 0)
-        orr_record_add_warning(r->head, "unfinished", "%" G_GINT64_FORMAT " seeds did not reach "
-                               "the end", unfinished);
+        orr_record_add_warning(r->head, "unfinished",
+                               "%" G_GINT64_FORMAT " seeds did not reach "
+                               "the end",
+                               unfinished);
 }
 
-void orr_run__fill(OrrRun *run)
-{
+void orr_run__fill(OrrRun *run) {
     OrrRunRecord *r = run->record;
     const OrrRunSpec *s = run->spec;
     const OrrRunPhase *last = &s->phases[s->n_phases - 1];

@@ -1,5 +1,5 @@
-/* The steps of a run: the step simulator is asked once for each state that the run can be in (phase,
- * replicas lost, degradation), never more. */
+/* The steps of a run: the step simulator is asked once for each state that the run can be in
+ * (phase, replicas lost, degradation), never more. */
 #include "config.h"
 
 #include "sim/api/run_priv.h"
@@ -18,8 +18,7 @@ typedef struct {
     double mfu_frac;
 } Priced;
 
-static void note_sources(OrrRun *run, const OrrStepRun *step)
-{
+static void note_sources(OrrRun *run, const OrrStepRun *step) {
     for (guint i = 0; i < step->sources->inputs->len; i++) {
         const OrrInput *in = step->sources->inputs->pdata[i];
         orr_record_add_input(run->head, in->name, in->sha256);
@@ -31,8 +30,7 @@ static void note_sources(OrrRun *run, const OrrStepRun *step)
 }
 
 /* Names and warnings of the nominal step become those of the run. */
-static void note_nominal(OrrRun *run, const OrrStepRun *step)
-{
+static void note_nominal(OrrRun *run, const OrrStepRun *step) {
     const OrrRecord *r = orr_step_record(step);
     OrrRecord *h = run->head;
     orr_record_set(&h->job, r->job);
@@ -47,22 +45,20 @@ static void note_nominal(OrrRun *run, const OrrStepRun *step)
     for (uint32_t i = 0; i < r->n_warnings; i++)
         orr_record_add_warning(h, r->warnings[i].code, "%s", r->warnings[i].text);
     if (r->verdict == ORR_DOES_NOT_FIT)
-        orr_record_add_warning(h, "does_not_fit",
-                               "the step does not fit in the memory of its GPUs; see orrery step %s",
-                               r->job);
+        orr_record_add_warning(
+            h, "does_not_fit",
+            "the step does not fit in the memory of its GPUs; see orrery step %s", r->job);
     note_sources(run, step);
 }
 
 /* State that a checkpoint holds: weights as stored, the optimizer's FP32 copy if there is one, two
  * FP32 moments of Adam. */
-static double state_bytes(const OrrPrecision *p)
-{
+static double state_bytes(const OrrPrecision *p) {
     return orr_dtype_bytes(p->parameters) + (p->has_master ? orr_dtype_bytes(p->master) : 0) +
            2 * orr_dtype_bytes(ORR_FP32);
 }
 
-static void note_shape(OrrRun *run, const OrrStepRun *step)
-{
+static void note_shape(OrrRun *run, const OrrStepRun *step) {
     OrrRunShape *s = &run->shape;
     const OrrClusterSpec *c = orr_cluster_spec(step->cluster);
     const OrrLayout *l = &step->job->layout;
@@ -71,9 +67,9 @@ static void note_shape(OrrRun *run, const OrrStepRun *step)
     s->nodes = (s->gpus + s->gpus_per_node - 1) / s->gpus_per_node;
     s->switches = MAX(1, orr_cluster_n_leaves(step->cluster));
     s->racks = c->fabric == ORR_FABRIC_CLOS ? s->switches
-               : c->node->domain_nodes > 1  ? (s->nodes + c->node->domain_nodes - 1) /
-                                                 c->node->domain_nodes
-                                            : (s->nodes + NODES_PER_RACK - 1) / NODES_PER_RACK;
+               : c->node->domain_nodes > 1
+                   ? (s->nodes + c->node->domain_nodes - 1) / c->node->domain_nodes
+                   : (s->nodes + NODES_PER_RACK - 1) / NODES_PER_RACK;
     uint32_t ranks = s->gpus / l->dp, per_node = MAX(1, s->gpus_per_node / ranks);
     s->replicas = MAX(1, l->dp / per_node);
     s->nodes_per_replica = MAX(1, ranks / s->gpus_per_node);
@@ -85,8 +81,7 @@ static void note_shape(OrrRun *run, const OrrStepRun *step)
 }
 
 /* One step with these overrides on top of the run's. @is_nominal: of the job as it is. */
-static bool price(OrrRun *run, const GArray *extra, bool is_nominal, Priced *out, GError **error)
-{
+static bool price(OrrRun *run, const GArray *extra, bool is_nominal, Priced *out, GError **error) {
     g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(OrrOverride));
     g_array_append_vals(all, run->job_overrides->data, run->job_overrides->len);
     if (extra && extra->len > 0)
@@ -107,22 +102,20 @@ static bool price(OrrRun *run, const GArray *extra, bool is_nominal, Priced *out
     return true;
 }
 
-static void add(OrrRun *run, GArray *to, const char *group, const char *key, char *take_value)
-{
+static void add(OrrRun *run, GArray *to, const char *group, const char *key, char *take_value) {
     g_ptr_array_add(run->texts, take_value);
     OrrOverride o = {group, key, take_value};
     g_array_append_val(to, o);
 }
 
-/* The job with @lost replicas fewer, as overrides. The batch either shrinks with them, or each of the
- * others takes more micro-batches, rounded up. */
-static bool shrink(OrrRun *run, uint32_t lost, GArray *to, GError **error)
-{
+/* The job with @lost replicas fewer, as overrides. The batch either shrinks with them, or each of
+ * the others takes more micro-batches, rounded up. */
+static bool shrink(OrrRun *run, uint32_t lost, GArray *to, GError **error) {
     OrrStepRequest request = {.job = run->file->job_ref,
                               .overrides = (const OrrOverride *)(void *)to->data,
                               .n_overrides = to->len};
-    g_autoptr(OrrJob) job = orr_workload_job(request.job, request.overrides, request.n_overrides,
-                                             NULL, error);
+    g_autoptr(OrrJob) job =
+        orr_workload_job(request.job, request.overrides, request.n_overrides, NULL, error);
     if (!job)
         return false;
     uint32_t per_group = MAX(1, job->layout.dp / MAX(1, run->shape.replicas));
@@ -146,8 +139,7 @@ static bool shrink(OrrRun *run, uint32_t lost, GArray *to, GError **error)
 }
 
 static bool price_phase(OrrRun *run, const char *sets, bool is_nominal, OrrRunPhase *phase,
-                        GError **error)
-{
+                        GError **error) {
     for (uint32_t k = 0; k <= run->spec->max_lost_replicas; k++) {
         g_autoptr(GArray) extra = g_array_new(FALSE, FALSE, sizeof(OrrOverride));
         Priced priced;
@@ -172,15 +164,16 @@ static bool price_phase(OrrRun *run, const char *sets, bool is_nominal, OrrRunPh
     return true;
 }
 
-static bool price_slow(OrrRun *run, OrrFailureKind *kind, GError **error)
-{
+static bool price_slow(OrrRun *run, OrrFailureKind *kind, GError **error) {
     g_autoptr(GArray) extra = g_array_new(FALSE, FALSE, sizeof(OrrOverride));
     Priced priced;
     if (!kind->slow_sets || !*kind->slow_sets)
         return true;
     if (*run->file->job_ref == '\0')
-        return orr_fail_input(error, "failure %s: slow_set needs a job to simulate; slow = 10 %% "
-                              "would do", kind->name);
+        return orr_fail_input(error,
+                              "failure %s: slow_set needs a job to simulate; slow = 10 %% "
+                              "would do",
+                              kind->name);
     if (!orr_run_parse_sets(kind->slow_sets, run->texts, extra, error) ||
         !price(run, extra, false, &priced, error))
         return false;
@@ -195,8 +188,7 @@ static bool price_slow(OrrRun *run, OrrFailureKind *kind, GError **error)
 }
 
 /* Without a job: what the run file says. */
-static void take_given(OrrRun *run)
-{
+static void take_given(OrrRun *run) {
     const OrrRunFile *f = run->file;
     OrrRunShape *s = &run->shape;
     s->gpus = f->gpus;
@@ -206,14 +198,13 @@ static void take_given(OrrRun *run)
     s->racks = (s->nodes + NODES_PER_RACK - 1) / NODES_PER_RACK;
     s->replicas = s->nodes_per_replica = 1;
     s->copy_bytes_per_s = 0;
-    run->spec->phases[0] = (OrrRunPhase){.end_tokens = INT64_MAX,
-                                         .tokens_per_step = (int64_t)f->tokens_per_step};
+    run->spec->phases[0] =
+        (OrrRunPhase){.end_tokens = INT64_MAX, .tokens_per_step = (int64_t)f->tokens_per_step};
     run->spec->phases[0].step_ns[0] = (int64_t)f->step_ns;
     orr_record_set(&run->head->calibration, "none (step_time given)");
 }
 
-bool orr_run__price(OrrRun *run, GError **error)
-{
+bool orr_run__price(OrrRun *run, GError **error) {
     OrrRunSpec *s = run->spec;
     const OrrRunFile *f = run->file;
     s->n_phases = f->n_stages + 1;

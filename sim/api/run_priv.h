@@ -7,7 +7,7 @@
 /* What the run needs to know of its cluster and model. */
 typedef struct {
     uint32_t gpus, gpus_per_node, nodes, switches, racks;
-    uint32_t replicas;          /* that can be dropped one by one; of nodes_per_replica nodes */
+    uint32_t replicas; /* that can be dropped one by one; of nodes_per_replica nodes */
     uint32_t nodes_per_replica;
     double parameters, state_bytes_per_parameter, copy_bytes_per_s;
 } OrrRunShape;
@@ -21,8 +21,8 @@ struct OrrRun {
     OrrRunShape shape;
     OrrRecord *head;
     OrrSources *sources;
-    GPtrArray *texts;        /* of overrides that the file makes */
-    GArray *job_overrides;   /* OrrOverride: of the file, then of the command line */
+    GPtrArray *texts;      /* of overrides that the file makes */
+    GArray *job_overrides; /* OrrOverride: of the file, then of the command line */
     char *key;
     OrrRunRecord *record;
 };

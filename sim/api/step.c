@@ -220,9 +220,8 @@ static bool load_all(OrrStepRun *run, GError **error) {
                   orr_layout_check(run->model, &run->job->layout, &run->job->batch, run->framework,
                                    n_gpus, error),
                   error) &&
-           load_surfaces(run, error) &&
-           of_job(run, "", check_precision(run, error), error) && load_order(run, error) &&
-           orr_step__load_perturbs(run, error);
+           load_surfaces(run, error) && of_job(run, "", check_precision(run, error), error) &&
+           load_order(run, error) && orr_step__load_perturbs(run, error);
 }
 
 OrrLowering orr_step__lowering(const OrrStepRun *run) {

@@ -9,8 +9,8 @@
 #include "sim/result/record.h"
 #include "workloads/loader.h"
 
-/* Specs made in memory, in the place of a job's files; all borrowed until the run is freed and never
- * changed, so runs on other threads may share them. */
+/* Specs made in memory, in the place of a job's files; all borrowed until the run is freed and
+ * never changed, so runs on other threads may share them. */
 typedef struct {
     const OrrJob *job; /* its [nccl] and routing are the cluster's already */
     const OrrModel *model;
@@ -20,8 +20,9 @@ typedef struct {
 } OrrStepSpecs;
 
 typedef struct {
-    const char *job;           /* a job name or a path */
-    const OrrStepSpecs *specs; /* or these; job, overrides, calibration and seed then do not count */
+    const char *job; /* a job name or a path */
+    const OrrStepSpecs
+        *specs; /* or these; job, overrides, calibration and seed then do not count */
     const OrrOverride *overrides;
     uint32_t n_overrides;
     const char *calibration; /* NULL: the GPU file's own */

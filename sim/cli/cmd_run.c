@@ -42,15 +42,13 @@ typedef struct {
     GPtrArray *texts;
 } Request;
 
-static void request_clear(Request *r)
-{
+static void request_clear(Request *r) {
     g_array_unref(r->overrides);
     g_ptr_array_unref(r->texts);
     g_free(r->run);
 }
 
-static bool add_set(Request *r, const char *text, GError **error)
-{
+static bool add_set(Request *r, const char *text, GError **error) {
     OrrOverride o;
     if (!orr_cli_parse_set(text, r->texts, &o, error))
         return false;
@@ -59,8 +57,7 @@ static bool add_set(Request *r, const char *text, GError **error)
 }
 
 /* A shipped run goes by its name, another one by the path of its file, which is the first input. */
-static char *run_of_record(const OrrJson *json, JsonArray *inputs, const char *name)
-{
+static char *run_of_record(const OrrJson *json, JsonArray *inputs, const char *name) {
     JsonNode *first = json_array_get_length(inputs) > 0 ? json_array_get_element(inputs, 0) : NULL;
     const char *path;
     bool is_path = first && JSON_NODE_HOLDS_OBJECT(first) &&
@@ -69,9 +66,10 @@ static char *run_of_record(const OrrJson *json, JsonArray *inputs, const char *n
     return g_strdup(is_path ? path : name);
 }
 
-/* A saved record is run again: its run, overrides and seeds, unless the command line says otherwise. */
-static bool from_record(Request *r, const char *path, int64_t *seed, int64_t *seeds, GError **error)
-{
+/* A saved record is run again: its run, overrides and seeds, unless the command line says
+ * otherwise. */
+static bool from_record(Request *r, const char *path, int64_t *seed, int64_t *seeds,
+                        GError **error) {
     g_autoptr(OrrJson) json = orr_json_load(path, ORR_JSON_STRICT, error);
     JsonObject *root = json ? orr_json_root_object(json, error) : NULL;
     const char *schema, *name;
@@ -79,7 +77,8 @@ static bool from_record(Request *r, const char *path, int64_t *seed, int64_t *se
     if (!root || !orr_json_string(json, root, "schema", &schema, error))
         return false;
     if (strcmp(schema, "orrery.run/1") != 0)
-        return orr_json_fail(json, root, "schema", error, "a record of schema orrery.run/1 would do");
+        return orr_json_fail(json, root, "schema", error,
+                             "a record of schema orrery.run/1 would do");
     if (!orr_json_string(json, root, "run", &name, error) ||
         !orr_json_int(json, root, "seed", 0, INT64_MAX / 2, seed, error) ||
         !orr_json_int(json, root, "seeds", 1, MAX_SEEDS, seeds, error) ||
@@ -97,8 +96,7 @@ static bool from_record(Request *r, const char *path, int64_t *seed, int64_t *se
     return true;
 }
 
-static bool take_options(Request *r, const OrrCli *cli, GError **error)
-{
+static bool take_options(Request *r, const OrrCli *cli, GError **error) {
     int64_t seeds = DEFAULT_SEEDS, seed = 0, threads = 0;
     r->overrides = g_array_new(FALSE, FALSE, sizeof(OrrOverride));
     r->texts = g_ptr_array_new_with_free_func(g_free);
@@ -132,8 +130,7 @@ typedef struct {
     uint32_t n_causes;
 } Store;
 
-static bool store_get(void *data, OrrRunSeed *seed)
-{
+static bool store_get(void *data, OrrRunSeed *seed) {
     const Store *s = data;
     const char *line = g_hash_table_lookup(s->by_seed, &seed->seed);
     if (!line)
@@ -147,15 +144,13 @@ static bool store_get(void *data, OrrRunSeed *seed)
     return false;
 }
 
-static bool store_put(void *data, const OrrRunSeed *seed, GError **error)
-{
+static bool store_put(void *data, const OrrRunSeed *seed, GError **error) {
     const Store *s = data;
     g_autofree char *line = orr_run_seed_line(seed, s->n_causes);
     return orr_journal_append(s->journal, line, error);
 }
 
-static bool store_open(Store *s, const OrrRun *run, const char *path, GError **error)
-{
+static bool store_open(Store *s, const OrrRun *run, const char *path, GError **error) {
     s->n_causes = orr_run_n_causes(orr_run_spec(run));
     s->journal = orr_journal_open(path, orr_run_key(run), error);
     if (!s->journal)
@@ -170,19 +165,16 @@ static bool store_open(Store *s, const OrrRun *run, const char *path, GError **e
     return true;
 }
 
-static void store_clear(Store *s)
-{
+static void store_clear(Store *s) {
     g_clear_pointer(&s->by_seed, g_hash_table_unref);
     g_clear_pointer(&s->journal, orr_journal_free);
 }
 
-static void show_progress(void *data, uint64_t done)
-{
+static void show_progress(void *data, uint64_t done) {
     orr_progress_set(data, done);
 }
 
-static bool simulate(OrrRun *run, const Request *r, const OrrCli *cli, GError **error)
-{
+static bool simulate(OrrRun *run, const Request *r, const OrrCli *cli, GError **error) {
     Store store = {0};
     OrrSeedStore seeds = {store_get, store_put, &store};
     const char *path = orr_cli_value(cli, "resume");
@@ -194,23 +186,21 @@ static bool simulate(OrrRun *run, const Request *r, const OrrCli *cli, GError **
     return is_done;
 }
 
-static const char *cause_name(const void *run, uint32_t cause)
-{
+static const char *cause_name(const void *run, uint32_t cause) {
     return orr_run_cause_name(run, cause);
 }
 
 /* The first seed again, seen by a writer. */
 static bool write_events(const OrrRun *run, const Request *r, const char *path, bool is_trace,
-                         GError **error)
-{
+                         GError **error) {
     if (!path)
         return true;
     g_autoptr(OrrOut) out = orr_out_open(path, error);
     if (!out)
         return false;
     OrrRunNames names = {r->request.run, cause_name, run};
-    OrrRunEventWriter *w = is_trace ? orr_run_events_trace(out, &names)
-                                    : orr_run_events_csv(out, &names);
+    OrrRunEventWriter *w =
+        is_trace ? orr_run_events_trace(out, &names) : orr_run_events_csv(out, &names);
     OrrRunProbe probe = {orr_run_events_write, w};
     OrrRunSeed seed;
     orr_run_seed_init(&seed, r->request.seed, orr_run_n_causes(orr_run_spec(run)));
@@ -220,8 +210,7 @@ static bool write_events(const OrrRun *run, const Request *r, const char *path, 
     return orr_out_commit(out, error);
 }
 
-static bool write_record(const OrrRunRecord *record, const OrrCli *cli, GError **error)
-{
+static bool write_record(const OrrRunRecord *record, const OrrCli *cli, GError **error) {
     const char *format = orr_cli_has(cli, "json")  ? "json"
                          : orr_cli_has(cli, "csv") ? "csv"
                                                    : "text";
@@ -232,8 +221,7 @@ static bool write_record(const OrrRunRecord *record, const OrrCli *cli, GError *
     return orr_out_commit(out, error);
 }
 
-static bool answer(const OrrRunRecord *record, GError **error)
-{
+static bool answer(const OrrRunRecord *record, GError **error) {
     for (uint32_t i = 0; i < record->head->n_warnings; i++)
         if (strcmp(record->head->warnings[i].code, "does_not_fit") == 0) {
             g_set_error(error, ORR_ERROR, ORR_ERROR_NO, "the answer is no: %s",
@@ -243,8 +231,7 @@ static bool answer(const OrrRunRecord *record, GError **error)
     return true;
 }
 
-static bool run_all(const Request *r, const OrrCli *cli, GError **error)
-{
+static bool run_all(const Request *r, const OrrCli *cli, GError **error) {
     int64_t begin_us = g_get_monotonic_time();
     g_autoptr(OrrRun) run = orr_run_prepare(&r->request, error);
     if (!run)
@@ -257,19 +244,20 @@ static bool run_all(const Request *r, const OrrCli *cli, GError **error)
         (orr_cli_has(cli, "plots") && !orr_cli_run_plots(run, orr_cli_value(cli, "plots"), error)))
         return false;
     if (orr_cli_has(cli, "stats"))
-        fprintf(stderr, "orrery: loaded and priced in %" G_GINT64_FORMAT " ms; %u seeds in %"
-                G_GINT64_FORMAT " ms\n", (prepared_us - begin_us) / 1000, r->request.n_seeds,
+        fprintf(stderr,
+                "orrery: loaded and priced in %" G_GINT64_FORMAT
+                " ms; %u seeds in %" G_GINT64_FORMAT " ms\n",
+                (prepared_us - begin_us) / 1000, r->request.n_seeds,
                 (g_get_monotonic_time() - prepared_us) / 1000);
     return answer(orr_run_record(run), error);
 }
 
-static bool run_run(OrrCli *cli, GError **error)
-{
+static bool run_run(OrrCli *cli, GError **error) {
     Request request = {0};
     bool is_done = take_options(&request, cli, error);
     if (is_done && orr_cli_has(cli, "shared"))
-        is_done = orr_cli_run_shared(cli, request.request.overrides, request.request.n_overrides,
-                                     error);
+        is_done =
+            orr_cli_run_shared(cli, request.request.overrides, request.request.n_overrides, error);
     else if (is_done)
         is_done = run_all(&request, cli, error);
     request_clear(&request);
@@ -281,16 +269,21 @@ const OrrCommand orr_cmd_run = {
     .summary = "simulate a whole run: weeks of steps, failures, checkpoints, and what they cost",
     .synopsis = "RUN",
     .description =
-        "RUN is a name (orrery list runs), the path of a run file, a report saved with --json, which is "
+        "RUN is a name (orrery list runs), the path of a run file, a report saved with --json, "
+        "which is "
         "run again, or a job whose end is given by --set run.length=30d, run.tokens=1e12 or "
         "run.steps=1000. The step of its job is simulated "
         "once for each state that the run can be in, then each seed goes through failures, "
-        "checkpoints and recovery. Every nanosecond of the wall time is useful or lost to a cause.\n\n"
-        "Groups run, recovery and checkpoint, those of the causes of failure and those of prices can "
+        "checkpoints and recovery. Every nanosecond of the wall time is useful or lost to a "
+        "cause.\n\n"
+        "Groups run, recovery and checkpoint, those of the causes of failure and those of prices "
+        "can "
         "be set; all other groups are the job's. With --resume a run that was killed goes on and "
         "ends with the same bytes. --events and --trace are of the first seed: --seed 17 --seeds 1 "
-        "replays that one alone. With --shared several jobs wait for one cluster: gangs, places, priority, "
-        "backfill and preemption, each hour of each GPU accounted for. Exit status 1: the step does not fit in memory.\n\n"
+        "replays that one alone. With --shared several jobs wait for one cluster: gangs, places, "
+        "priority, "
+        "backfill and preemption, each hour of each GPU accounted for. Exit status 1: the step "
+        "does not fit in memory.\n\n"
         "  orrery run llama3-405b-54d\n"
         "  orrery run llama3-405b-54d --seeds 1000 --resume seeds.journal --json -o run.json\n"
         "  orrery run llama3-8b-8 --set run.tokens=15e9 --set run.noise=2%\n"

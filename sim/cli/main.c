@@ -8,8 +8,9 @@
 #include <string.h>
 
 const OrrCommand *const orr_commands[] = {
-    &orr_cmd_step, &orr_cmd_run,  &orr_cmd_trace,  &orr_cmd_plot, &orr_cmd_show,
-    &orr_cmd_list, &orr_cmd_import, &orr_cmd_validate, &orr_cmd_check, &orr_cmd_compare, &orr_cmd_calibrate, NULL,
+    &orr_cmd_step,  &orr_cmd_run,     &orr_cmd_trace,     &orr_cmd_plot,
+    &orr_cmd_show,  &orr_cmd_list,    &orr_cmd_import,    &orr_cmd_validate,
+    &orr_cmd_check, &orr_cmd_compare, &orr_cmd_calibrate, NULL,
 };
 
 static const OrrCommand *find(const char *name, GError **error) {

@@ -12,8 +12,7 @@
 
 #define INPUT_LIMIT_BYTES (1 << 24) /* ours: inputs are a few kilobytes */
 
-bool orr_cli_parse_set(const char *text, GPtrArray *texts, OrrOverride *out, GError **error)
-{
+bool orr_cli_parse_set(const char *text, GPtrArray *texts, OrrOverride *out, GError **error) {
     const char *equals = strchr(text, '=');
     const char *dot = strchr(text, '.');
     if (!equals || !dot || dot > equals || dot == text || dot + 1 == equals)
@@ -28,8 +27,7 @@ bool orr_cli_parse_set(const char *text, GPtrArray *texts, OrrOverride *out, GEr
     return true;
 }
 
-static bool add_override(OrrCliRun *run, const char *text, GError **error)
-{
+static bool add_override(OrrCliRun *run, const char *text, GError **error) {
     OrrOverride o;
     if (!orr_cli_parse_set(text, run->texts, &o, error))
         return false;

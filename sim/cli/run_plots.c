@@ -16,8 +16,7 @@ typedef struct {
     bool has_shrunk;
 } Progress;
 
-static void write_point(void *data, const OrrRunEvent *e)
-{
+static void write_point(void *data, const OrrRunEvent *e) {
     Progress *p = data;
     if (e->kind != ORR_RUN_TRAIN && e->kind != ORR_RUN_ROLLBACK && e->kind != ORR_RUN_FINISHED)
         return;
@@ -30,14 +29,13 @@ static void write_point(void *data, const OrrRunEvent *e)
     p->has_shrunk |= e->lost_replicas > 0;
 }
 
-static OrrOut *open_table(const char *folder, const char *name, GError **error)
-{
+static OrrOut *open_table(const char *folder, const char *name, GError **error) {
     g_autofree char *path = g_build_filename(folder, name, NULL);
     return orr_out_open(path, error);
 }
 
-static bool write_progress(const OrrRun *run, const char *folder, bool *has_shrunk, GError **error)
-{
+static bool write_progress(const OrrRun *run, const char *folder, bool *has_shrunk,
+                           GError **error) {
     g_autoptr(OrrOut) out = open_table(folder, "run_progress.csv", error);
     if (!out)
         return false;
@@ -53,8 +51,7 @@ static bool write_progress(const OrrRun *run, const char *folder, bool *has_shru
     return orr_out_commit(out, error);
 }
 
-static bool write_intervals(const OrrRun *run, const char *folder, uint32_t *n, GError **error)
-{
+static bool write_intervals(const OrrRun *run, const char *folder, uint32_t *n, GError **error) {
     int64_t interval_ns[N_INTERVALS];
     double goodput[N_INTERVALS], daly[N_INTERVALS];
     *n = orr_run_intervals(run, N_INTERVALS, interval_ns, goodput, daly);
@@ -78,8 +75,7 @@ static bool write_intervals(const OrrRun *run, const char *folder, uint32_t *n, 
 typedef void (*WriteTable)(const OrrRunRecord *record, OrrOut *out);
 
 static bool write_table(const OrrRunRecord *r, const char *folder, const char *name,
-                        WriteTable write, GError **error)
-{
+                        WriteTable write, GError **error) {
     g_autoptr(OrrOut) out = open_table(folder, name, error);
     if (!out)
         return false;
@@ -87,8 +83,8 @@ static bool write_table(const OrrRunRecord *r, const char *folder, const char *n
     return orr_out_commit(out, error);
 }
 
-static bool write_names(const OrrRunRecord *r, const char *folder, bool has_shrunk, GError **error)
-{
+static bool write_names(const OrrRunRecord *r, const char *folder, bool has_shrunk,
+                        GError **error) {
     g_autofree char *prices = g_strdup_printf("%s of %s", r->prices, r->prices_date);
     const OrrRunSeed *first = &r->seeds[0];
     const OrrPlotName names[] = {
@@ -104,8 +100,7 @@ static bool write_names(const OrrRunRecord *r, const char *folder, bool has_shru
     return orr_plot_names(folder, names, G_N_ELEMENTS(names), error);
 }
 
-bool orr_cli_run_plots(const OrrRun *run, const char *folder, GError **error)
-{
+bool orr_cli_run_plots(const OrrRun *run, const char *folder, GError **error) {
     const OrrRunRecord *r = orr_run_record(run);
     bool has_shrunk = false;
     uint32_t n_intervals = 0;

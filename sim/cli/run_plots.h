@@ -4,8 +4,8 @@
 
 #include "sim/api/run.h"
 
-/* Tables, scripts and pictures of an executed run in @folder, which is made if need be. What does not
- * apply (no prices, no checkpoints) is left out. */
+/* Tables, scripts and pictures of an executed run in @folder, which is made if need be. What does
+ * not apply (no prices, no checkpoints) is left out. */
 bool orr_cli_run_plots(const OrrRun *run, const char *folder, GError **error);
 
 #endif

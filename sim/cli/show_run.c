@@ -1,5 +1,5 @@
-/* orrery show run, failure, price, share: what the files of whole runs say, with rates in the three ways that
- * people state them. */
+/* orrery show run, failure, price, share: what the files of whole runs say, with rates in the three
+ * ways that people state them. */
 #include "sim/cli/show.h"
 
 #include "sim/base/units.h"
@@ -15,8 +15,7 @@ typedef struct {
     char text[64];
 } Number;
 
-static Number number(double value, int decimals)
-{
+static Number number(double value, int decimals) {
     Number n;
     char format[8];
     g_snprintf(format, sizeof format, "%%.%df", decimals);
@@ -24,8 +23,7 @@ static Number number(double value, int decimals)
     return n;
 }
 
-bool orr_cli_show_run(const OrrCli *cli, OrrOut *out, GError **error)
-{
+bool orr_cli_show_run(const OrrCli *cli, OrrOut *out, GError **error) {
     g_autoptr(OrrRunFile) f = orr_workload_run(orr_cli_argument(cli, 1), NULL, 0, NULL, error);
     if (!f)
         return false;
@@ -53,14 +51,12 @@ bool orr_cli_show_run(const OrrCli *cli, OrrOut *out, GError **error)
 }
 
 /* Mean hours between two strikes of a job of so many GPUs in nodes of eight, racks of 16. */
-static double job_hours(const OrrFailureKind *kind, double gpus)
-{
+static double job_hours(const OrrFailureKind *kind, double gpus) {
     const double units[ORR_N_UNITS] = {gpus, gpus / 8, gpus / 16, gpus / 16, 1};
     return kind->mean_ns / fmax(units[kind->unit], 1) / 3600e9;
 }
 
-static void failure_row(OrrOut *out, const OrrFailureKind *k, const int *gpus, guint n)
-{
+static void failure_row(OrrOut *out, const OrrFailureKind *k, const int *gpus, guint n) {
     orr_out_printf(out, "  %-24s %-10s %-8s %-7s", k->name, k->component,
                    orr_effect_names[k->effect], orr_failure_unit_names[k->unit]);
     if (k->law == ORR_LAW_EVENTS || !(k->mean_ns > 0)) {
@@ -75,8 +71,7 @@ static void failure_row(OrrOut *out, const OrrFailureKind *k, const int *gpus, g
     orr_out_puts(out, "\n");
 }
 
-bool orr_cli_show_failure(const OrrCli *cli, OrrOut *out, GError **error)
-{
+bool orr_cli_show_failure(const OrrCli *cli, OrrOut *out, GError **error) {
     static const int gpus[] = {8, 1024, 16384, 131072};
     g_autoptr(OrrFailureSet) set =
         orr_workload_failures(orr_cli_argument(cli, 1), NULL, 0, NULL, error);
@@ -84,8 +79,10 @@ bool orr_cli_show_failure(const OrrCli *cli, OrrOut *out, GError **error)
         return false;
     orr_out_printf(out, "%s: %s\n", set->name, set->summary);
     orr_cli_line(out, "source", "%s", set->source);
-    orr_out_printf(out, "\n  %-24s %-10s %-8s %-7s %14s %10s  hours between two, of a job of so many "
-                   "GPUs\n", "cause", "component", "effect", "unit", "h of a unit", "/1000 n-d");
+    orr_out_printf(out,
+                   "\n  %-24s %-10s %-8s %-7s %14s %10s  hours between two, of a job of so many "
+                   "GPUs\n",
+                   "cause", "component", "effect", "unit", "h of a unit", "/1000 n-d");
     orr_out_printf(out, "  %-24s %-10s %-8s %-7s %14s %10s", "", "", "", "", "", "");
     for (guint i = 0; i < G_N_ELEMENTS(gpus); i++)
         orr_out_printf(out, " %11d", gpus[i]);
@@ -97,15 +94,15 @@ bool orr_cli_show_failure(const OrrCli *cli, OrrOut *out, GError **error)
             for (guint i = 0; i < G_N_ELEMENTS(gpus); i++)
                 rate[i] += 1 / job_hours(&set->kinds[c], gpus[i]);
     }
-    orr_out_printf(out, "  %-24s %-10s %-8s %-7s %14s %10s", "all that interrupt", "", "", "", "", "");
+    orr_out_printf(out, "  %-24s %-10s %-8s %-7s %14s %10s", "all that interrupt", "", "", "", "",
+                   "");
     for (guint i = 0; i < G_N_ELEMENTS(gpus); i++)
         orr_out_printf(out, " %11s", rate[i] > 0 ? number(1 / rate[i], 3).text : "");
     orr_out_puts(out, "\n  (nodes of eight GPUs, racks and switches of 16)\n");
     return true;
 }
 
-bool orr_cli_show_price(const OrrCli *cli, OrrOut *out, GError **error)
-{
+bool orr_cli_show_price(const OrrCli *cli, OrrOut *out, GError **error) {
     g_autoptr(OrrPrices) p = orr_workload_prices(orr_cli_argument(cli, 1), NULL, 0, NULL, error);
     if (!p)
         return false;
@@ -131,16 +128,15 @@ bool orr_cli_show_price(const OrrCli *cli, OrrOut *out, GError **error)
     return true;
 }
 
-bool orr_cli_show_share(const OrrCli *cli, OrrOut *out, GError **error)
-{
+bool orr_cli_show_share(const OrrCli *cli, OrrOut *out, GError **error) {
     g_autoptr(OrrShareFile) f = orr_workload_share(orr_cli_argument(cli, 1), NULL, 0, NULL, error);
     if (!f)
         return false;
     const OrrShareSpec *s = f->spec;
     orr_out_printf(out, "%s: %s\n", f->name, f->summary);
     orr_cli_line(out, "source", "%s", f->source);
-    orr_cli_line(out, "cluster", "%u nodes of %u GPUs, %u to a rack, %u racks to a block", s->n_nodes,
-                 s->gpus_per_node, s->nodes_per_rack, s->racks_per_block);
+    orr_cli_line(out, "cluster", "%u nodes of %u GPUs, %u to a rack, %u racks to a block",
+                 s->n_nodes, s->gpus_per_node, s->nodes_per_rack, s->racks_per_block);
     orr_cli_line(out, "policy", "%s", orr_share_policy_names[s->policy]);
     orr_cli_line(out, "jobs", "%u", s->n_jobs);
     return true;

@@ -3,13 +3,12 @@
  * A perturbation is a target and a value, as `--perturb` and the group [perturb] of a job have it:
  *   gpu:17:speed=0.9                rank 17 computes at 0.9 of its speed; gpu:0-7 a run of ranks,
  *                                   gpu:* all of them
- *   gpu:*:speed~normal(1,0.01)      drawn for each rank with the seed; uniform(A,B), lognormal(MEDIAN,
- *                                   SIGMA) likewise
- *   gpu:*:speed=@speeds.csv         from a table with the columns rank and speed; others keep theirs
- *   link:node3/nic1/out:bandwidth=0.5   a link by its name (orr_cluster_link_name)
- *   nic:3:1:bandwidth=0.5           NIC 1 of node 3, both ways; nic:*:1 that rail of all nodes
- *   nic:3:1:bandwidth=0             it is missing: its bytes go over the next NIC of the node
- * Several that hit the same rank or link multiply. */
+ *   gpu:*:speed~normal(1,0.01)      drawn for each rank with the seed; uniform(A,B),
+ * lognormal(MEDIAN, SIGMA) likewise gpu:*:speed=@speeds.csv         from a table with the columns
+ * rank and speed; others keep theirs link:node3/nic1/out:bandwidth=0.5   a link by its name
+ * (orr_cluster_link_name) nic:3:1:bandwidth=0.5           NIC 1 of node 3, both ways; nic:*:1 that
+ * rail of all nodes nic:3:1:bandwidth=0             it is missing: its bytes go over the next NIC
+ * of the node Several that hit the same rank or link multiply. */
 #ifndef ORR_CLUSTER_PERTURB_H
 #define ORR_CLUSTER_PERTURB_H
 
@@ -64,8 +63,8 @@ bool orr_perturbs_are_drawn(const OrrPerturbs *p);
 /* Speed of @rank, 1 = as it should be; within the limits above. */
 double orr_perturbs_speed(const OrrPerturbs *p, uint32_t rank, uint64_t seed);
 bool orr_perturbs_have_speeds(const OrrPerturbs *p);
-/* Multiplies @factor [orr_cluster_n_links], all 1 at first, by what is left of each link; 0: the NIC
- * is missing. */
+/* Multiplies @factor [orr_cluster_n_links], all 1 at first, by what is left of each link; 0: the
+ * NIC is missing. */
 void orr_perturbs_links(const OrrPerturbs *p, const OrrCluster *c, double *factor);
 /* Where the bytes of @link go: itself, or, of a missing NIC, the same way through the next NIC of
  * the node that is there. */

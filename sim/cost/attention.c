@@ -12,7 +12,8 @@
 #define BACKWARD_FLOPS 2.5
 
 /* Rate of the backward pass over that of the forward one. Measured pairs, head sizes 64 and 128,
- * long sequences: H100 0.86, 0.90 (flash-attention pull request 2688), Blackwell 0.85, 0.89 (2280). */
+ * long sequences: H100 0.86, 0.90 (flash-attention pull request 2688), Blackwell 0.85, 0.89 (2280).
+ */
 #define BACKWARD_RATE_FRAC 0.86
 
 /* Rate of the training library over that of the tables' kernel. Ampere: FlashAttention-2 reaches 50
@@ -25,9 +26,10 @@ static const double library_rate[ORR_N_ARCHS] = {[ORR_ARCH_VOLTA] = 1.0,
                                                  [ORR_ARCH_BLACKWELL_ULTRA] = 1.0};
 
 /* For a GPU or dtype without a fit: rounded from the A100's and H100's causal fits. */
-static const double generic[ORR_N_ATTN_PARAMS] = {
-    [ORR_ATTN_EFF] = 0.5, [ORR_ATTN_HBM_FRAC] = 0.8, [ORR_ATTN_WAVE_FRAC] = 1.0,
-    [ORR_ATTN_KV_EXTRA] = 100};
+static const double generic[ORR_N_ATTN_PARAMS] = {[ORR_ATTN_EFF] = 0.5,
+                                                  [ORR_ATTN_HBM_FRAC] = 0.8,
+                                                  [ORR_ATTN_WAVE_FRAC] = 1.0,
+                                                  [ORR_ATTN_KV_EXTRA] = 100};
 
 static const char *const mask_names[ORR_N_MASKS] = {"full", "causal"};
 
@@ -107,9 +109,14 @@ double orr_cost_attention_op_ns(const OrrCost *cost, OrrDtype dtype, bool is_cau
                                 int64_t seq_len, uint32_t heads, uint32_t kv_heads,
                                 int64_t head_dim) {
     const OrrCostModel *model = &cost->attn[dtype][is_causal ? ORR_MASK_CAUSAL : ORR_MASK_FULL];
-    OrrAttnShape shape = {.batch = (double)batch, .heads = heads, .kv_heads = kv_heads,
-                          .m = (double)seq_len, .n = (double)seq_len, .dim_qk = (double)head_dim,
-                          .dim_v = (double)head_dim, .visited_frac = 1.0,
+    OrrAttnShape shape = {.batch = (double)batch,
+                          .heads = heads,
+                          .kv_heads = kv_heads,
+                          .m = (double)seq_len,
+                          .n = (double)seq_len,
+                          .dim_qk = (double)head_dim,
+                          .dim_v = (double)head_dim,
+                          .visited_frac = 1.0,
                           .is_causal = is_causal};
     shape.bytes = orr_form_attn_bytes(&shape, model->operand_bytes);
     double ns = orr_form_attn_ns(model->params, &shape, cost->clock_frac) +

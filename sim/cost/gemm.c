@@ -8,13 +8,13 @@
 /* For a GPU or dtype without a fit: rounded medians of the BF16 fits of A100, H100 and B200
  * (calibrate/tables). The peak, SMs, HBM rate and fixed cost are the GPU's own. */
 static const double generic[ORR_N_GEMM_PARAMS] = {
-    [ORR_GEMM_EFF] = 0.81,     [ORR_GEMM_HBM_FRAC] = 0.75, [ORR_GEMM_WAVE_FRAC] = 0.2,
-    [ORR_GEMM_K_EXTRA] = 120,  [ORR_GEMM_EFF_128] = 0.93,  [ORR_GEMM_EFF_64] = 0.95,
+    [ORR_GEMM_EFF] = 0.81,      [ORR_GEMM_HBM_FRAC] = 0.75, [ORR_GEMM_WAVE_FRAC] = 0.2,
+    [ORR_GEMM_K_EXTRA] = 120,   [ORR_GEMM_EFF_128] = 0.93,  [ORR_GEMM_EFF_64] = 0.95,
     [ORR_GEMM_EFF_64_64] = 0.7, [ORR_GEMM_SPLIT] = 3000,
 };
 
-static void init_model(OrrCost *cost, const OrrSurfaceSet *set, OrrDtype dtype,
-                       const char *variant, OrrCostModel *model) {
+static void init_model(OrrCost *cost, const OrrSurfaceSet *set, OrrDtype dtype, const char *variant,
+                       OrrCostModel *model) {
     const OrrGpu *gpu = cost->gpu;
     OrrDtype as = orr_cost__runs_as(gpu, dtype);
     OrrDtype measured = as == ORR_FP16 ? ORR_BF16 : as; /* same units, same rate */
@@ -42,7 +42,9 @@ double orr_cost__gemm_ns(const OrrCost *cost, const OrrKernel *k) {
     if (k->m <= 0 || k->n <= 0 || k->k <= 0 || k->batch < 0)
         return cost->gpu->kernel_fixed_ns * launches;
     const OrrCostModel *model = &cost->gemm[k->dtype];
-    OrrGemmShape shape = {.m = (double)k->m, .n = (double)k->n, .k = (double)k->k,
+    OrrGemmShape shape = {.m = (double)k->m,
+                          .n = (double)k->n,
+                          .k = (double)k->k,
                           .batch = k->batch > 0 ? (double)k->batch : 1.0,
                           .operand_bytes = model->operand_bytes};
     shape.bytes = k->bytes_read + k->bytes_written;
@@ -61,7 +63,10 @@ double orr_cost_linear_ns(const OrrCost *cost, OrrDtype dtype, bool is_block_sca
                           int64_t n, int64_t k) {
     const OrrCostModel *model =
         is_block_scaled && dtype == ORR_FP8 ? &cost->gemm_block : &cost->gemm[dtype];
-    OrrGemmShape shape = {.m = (double)m, .n = (double)n, .k = (double)k, .batch = 1.0,
+    OrrGemmShape shape = {.m = (double)m,
+                          .n = (double)n,
+                          .k = (double)k,
+                          .batch = 1.0,
                           .operand_bytes = model->operand_bytes};
     shape.bytes = orr_form_gemm_bytes(&shape);
     double ns = orr_form_gemm_ns(model->params, &shape, cost->clock_frac) +

@@ -1,7 +1,8 @@
 /* Memory-bound kernels: bytes over the bandwidth that such a kernel reaches, and a fixed cost for
  * each device kernel. The bandwidth is the GPU's streaming share of HBM (its data file) times a
  * share by kind. What the kernel before has just written is read from L2 as far as it fits there.
- * Left out: uncoalesced access, occupancy limits of tiny kernels (the fixed cost stands for them). */
+ * Left out: uncoalesced access, occupancy limits of tiny kernels (the fixed cost stands for them).
+ */
 #include "sim/cost/cost_priv.h"
 
 #include <math.h>
@@ -19,13 +20,13 @@ typedef struct {
  * Softmax and cross-entropy reduce rows as norms do, without weight gradients. Gathers by row
  * (embedding, permutation) and their scatters: between the two. */
 static const Share share[ORR_N_KERNEL_KINDS] = {
-    [ORR_K_SOFTMAX] = {0.8, 0.8},   [ORR_K_NORM] = {0.75, 0.5},
-    [ORR_K_ROTARY] = {0.85, 0.85},  [ORR_K_ACTIVATION] = {1.0, 1.0},
-    [ORR_K_RESIDUAL] = {1.0, 1.0},  [ORR_K_DROPOUT] = {1.0, 1.0},
+    [ORR_K_SOFTMAX] = {0.8, 0.8},    [ORR_K_NORM] = {0.75, 0.5},
+    [ORR_K_ROTARY] = {0.85, 0.85},   [ORR_K_ACTIVATION] = {1.0, 1.0},
+    [ORR_K_RESIDUAL] = {1.0, 1.0},   [ORR_K_DROPOUT] = {1.0, 1.0},
     [ORR_K_EMBEDDING] = {0.75, 0.5}, [ORR_K_CROSS_ENTROPY] = {0.8, 0.8},
-    [ORR_K_ROUTER] = {0.75, 0.75},  [ORR_K_PERMUTE] = {0.75, 0.75},
-    [ORR_K_CAST] = {1.0, 1.0},      [ORR_K_COPY] = {1.0, 1.0},
-    [ORR_K_GRADIENT] = {1.0, 1.0},  [ORR_K_OPTIMIZER] = {1.0, 1.0},
+    [ORR_K_ROUTER] = {0.75, 0.75},   [ORR_K_PERMUTE] = {0.75, 0.75},
+    [ORR_K_CAST] = {1.0, 1.0},       [ORR_K_COPY] = {1.0, 1.0},
+    [ORR_K_GRADIENT] = {1.0, 1.0},   [ORR_K_OPTIMIZER] = {1.0, 1.0},
 };
 
 /* Half of L2 is taken to hold the previous kernel's output, the other half this one's; hits cost a

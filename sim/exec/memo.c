@@ -1,7 +1,8 @@
 /* Passes remembered: what an island does from the begin of a call to its end, when nothing external
- * reaches into it, depends only on the segment, the hardware of its ranks and when each of them could
- * begin, relative to the first. The first time it is executed event by event and its outcome is
- * recorded; later times the outcome is applied: the same nanoseconds for a hundredth of the work.
+ * reaches into it, depends only on the segment, the hardware of its ranks and when each of them
+ * could begin, relative to the first. The first time it is executed event by event and its outcome
+ * is recorded; later times the outcome is applied: the same nanoseconds for a hundredth of the
+ * work.
  *
  * A call is such a pass if its segment has operations of the compute and TP streams only, no host
  * synchronisation, and waits for other calls at its begin only. It is applied only while the host

@@ -7,20 +7,17 @@ const char *const orr_effect_names[] = {"stop",  "hang",    "corrupt", "slow",
 const char *const orr_scope_names[] = {"process", "node", "rack", "all", NULL};
 const char *const orr_elastic_names[] = {"no", "shrink", "shrink_keep_batch", NULL};
 
-bool orr_effect_is_interruption(OrrEffect effect)
-{
+bool orr_effect_is_interruption(OrrEffect effect) {
     return effect != ORR_EFFECT_SLOW && effect != ORR_EFFECT_STALL;
 }
 
-OrrFailureSet *orr_failure_set_new(void)
-{
+OrrFailureSet *orr_failure_set_new(void) {
     OrrFailureSet *set = g_new0(OrrFailureSet, 1);
     set->name = g_strdup(""), set->summary = g_strdup(""), set->source = g_strdup("");
     return set;
 }
 
-void orr_failure_kind_clear(OrrFailureKind *kind)
-{
+void orr_failure_kind_clear(OrrFailureKind *kind) {
     g_free(kind->name);
     g_free(kind->component);
     g_free(kind->source);
@@ -29,8 +26,7 @@ void orr_failure_kind_clear(OrrFailureKind *kind)
     *kind = (OrrFailureKind){0};
 }
 
-void orr_failure_kind_copy(OrrFailureKind *to, const OrrFailureKind *from)
-{
+void orr_failure_kind_copy(OrrFailureKind *to, const OrrFailureKind *from) {
     *to = *from;
     to->name = g_strdup(from->name);
     to->component = g_strdup(from->component);
@@ -39,8 +35,7 @@ void orr_failure_kind_copy(OrrFailureKind *to, const OrrFailureKind *from)
     to->event_ns = g_memdup2(from->event_ns, from->n_events * sizeof *from->event_ns);
 }
 
-void orr_failure_set_free(OrrFailureSet *set)
-{
+void orr_failure_set_free(OrrFailureSet *set) {
     if (!set)
         return;
     for (uint32_t i = 0; i < set->n; i++)
@@ -50,11 +45,14 @@ void orr_failure_set_free(OrrFailureSet *set)
     g_free(set);
 }
 
-OrrFailureKind *orr_failure_set_add(OrrFailureSet *set, const char *name)
-{
+OrrFailureKind *orr_failure_set_add(OrrFailureSet *set, const char *name) {
     set->kinds = g_renew(OrrFailureKind, set->kinds, set->n + 1);
     OrrFailureKind *kind = &set->kinds[set->n++];
-    *kind = (OrrFailureKind){.name = g_strdup(name), .component = g_strdup(""),
-                             .source = g_strdup(""), .shape = 1, .slow_factor = 1, .n_units = 1};
+    *kind = (OrrFailureKind){.name = g_strdup(name),
+                             .component = g_strdup(""),
+                             .source = g_strdup(""),
+                             .shape = 1,
+                             .slow_factor = 1,
+                             .n_units = 1};
     return kind;
 }

@@ -1,19 +1,26 @@
 /* Kinds of failures with their rates: what was measured on some machine, or is assumed of it. Plain
- * structs, times in nanoseconds. Files of topologies/failures hold them; sim/job lets them strike. */
+ * structs, times in nanoseconds. Files of topologies/failures hold them; sim/job lets them strike.
+ */
 #ifndef ORR_FACTS_FAILURES_H
 #define ORR_FACTS_FAILURES_H
 
 #include "sim/base/error.h"
 
 /* What there are many of. The job's own count of each is in the spec. */
-typedef enum { ORR_UNIT_GPU, ORR_UNIT_NODE, ORR_UNIT_SWITCH, ORR_UNIT_RACK, ORR_UNIT_JOB,
-               ORR_N_UNITS } OrrFailureUnit;
+typedef enum {
+    ORR_UNIT_GPU,
+    ORR_UNIT_NODE,
+    ORR_UNIT_SWITCH,
+    ORR_UNIT_RACK,
+    ORR_UNIT_JOB,
+    ORR_N_UNITS
+} OrrFailureUnit;
 extern const char *const orr_failure_unit_names[]; /* NULL-terminated */
 
 typedef enum {
     ORR_LAW_EXPONENTIAL,
-    ORR_LAW_WEIBULL,  /* of each unit, renewed after each strike; shape below 1: infant mortality */
-    ORR_LAW_EVENTS    /* at given times */
+    ORR_LAW_WEIBULL, /* of each unit, renewed after each strike; shape below 1: infant mortality */
+    ORR_LAW_EVENTS   /* at given times */
 } OrrFailureLaw;
 extern const char *const orr_failure_law_names[];
 
@@ -32,8 +39,13 @@ extern const char *const orr_effect_names[];
 bool orr_effect_is_interruption(OrrEffect effect);
 
 /* How much is lost with it: a copy in memory or on a disk survives what is smaller. */
-typedef enum { ORR_SCOPE_PROCESS, ORR_SCOPE_NODE, ORR_SCOPE_RACK, ORR_SCOPE_ALL, ORR_N_SCOPES }
-    OrrScope;
+typedef enum {
+    ORR_SCOPE_PROCESS,
+    ORR_SCOPE_NODE,
+    ORR_SCOPE_RACK,
+    ORR_SCOPE_ALL,
+    ORR_N_SCOPES
+} OrrScope;
 extern const char *const orr_scope_names[];
 
 typedef struct {
@@ -43,20 +55,20 @@ typedef struct {
     bool has_units;         /* n_units is given and does not follow the size of the job */
     uint32_t exclude_after; /* a unit is taken out for good after so many strikes; 0: never */
     OrrFailureLaw law;
-    double mean_ns;         /* between two strikes of one unit; 0 with ORR_LAW_EVENTS */
-    double shape;           /* Weibull */
-    int64_t *event_ns;      /* ORR_LAW_EVENTS, ascending */
+    double mean_ns;    /* between two strikes of one unit; 0 with ORR_LAW_EVENTS */
+    double shape;      /* Weibull */
+    int64_t *event_ns; /* ORR_LAW_EVENTS, ascending */
     uint32_t n_events;
     OrrEffect effect;
-    uint32_t nodes;         /* that have to be replaced; 0: started again where it is */
+    uint32_t nodes; /* that have to be replaced; 0: started again where it is */
     OrrScope scope;
-    bool only_running;      /* cannot strike while the job is down: bugs of the job itself */
+    bool only_running; /* cannot strike while the job is down: bugs of the job itself */
     int64_t detect_ns, diagnose_ns;
-    int64_t repair_ns;      /* mean, exponential, until a node is back; 0: at once */
-    int64_t duration_ns;    /* SLOW (mean, exponential), STALL, PLANNED, RECLAIM (fixed) */
-    double slow_factor;     /* SLOW: step time over nominal, at least 1 */
-    char *slow_sets;        /* SLOW: "group.key=value; ..." whose step gives the factor; or NULL */
-    int64_t notice_ns;      /* RECLAIM */
+    int64_t repair_ns;   /* mean, exponential, until a node is back; 0: at once */
+    int64_t duration_ns; /* SLOW (mean, exponential), STALL, PLANNED, RECLAIM (fixed) */
+    double slow_factor;  /* SLOW: step time over nominal, at least 1 */
+    char *slow_sets;     /* SLOW: "group.key=value; ..." whose step gives the factor; or NULL */
+    int64_t notice_ns;   /* RECLAIM */
 } OrrFailureKind;
 
 typedef enum { ORR_ELASTIC_NO, ORR_ELASTIC_SHRINK, ORR_ELASTIC_KEEP_BATCH } OrrElastic;

@@ -13,8 +13,8 @@
 #include <math.h>
 
 #define NS_PER_S 1e9
-#define QUERY_TILE 128.0 /* Dao 2023, section 3.2; Shah et al. 2024, FlashAttention-3, table 1 */
-#define MAX_SPLIT 8.0    /* split-K beyond this never won on the tables */
+#define QUERY_TILE 128.0  /* Dao 2023, section 3.2; Shah et al. 2024, FlashAttention-3, table 1 */
+#define MAX_SPLIT 8.0     /* split-K beyond this never won on the tables */
 #define MIN_SPLIT_K 256.0 /* k of a split below which a main loop does not pay */
 
 /* Smooth maximum: fourth-power mean. Compute and memory phases overlap, but not perfectly where
@@ -43,8 +43,8 @@ typedef struct {
 } Tile;
 
 static const Tile tiles[] = {
-    {128, 256, ORR_GEMM_EFF},     {256, 128, ORR_GEMM_EFF},  {128, 128, ORR_GEMM_EFF_128},
-    {128, 64, ORR_GEMM_EFF_64},   {64, 128, ORR_GEMM_EFF_64}, {64, 64, ORR_GEMM_EFF_64_64},
+    {128, 256, ORR_GEMM_EFF},   {256, 128, ORR_GEMM_EFF},   {128, 128, ORR_GEMM_EFF_128},
+    {128, 64, ORR_GEMM_EFF_64}, {64, 128, ORR_GEMM_EFF_64}, {64, 64, ORR_GEMM_EFF_64_64},
 };
 
 /* Steps of k that the ends of a tile cost. They were fitted with 2 bytes written an element of the
@@ -128,8 +128,8 @@ double orr_form_attn_ns(const double *p, const OrrAttnShape *s, double clock_fra
 }
 
 double orr_form_attn_prep_ns(const double *p, const OrrAttnShape *s) {
-    double elements = s->batch * (s->m * s->heads * s->dim_qk +
-                                  s->n * s->kv_heads * (s->dim_qk + s->dim_v));
+    double elements =
+        s->batch * (s->m * s->heads * s->dim_qk + s->n * s->kv_heads * (s->dim_qk + s->dim_v));
     return elements * p[ORR_ATTN_PREP_BYTES] / p[ORR_ATTN_HBM] * NS_PER_S;
 }
 

@@ -8,27 +8,30 @@
 
 /* Parameters of a matrix product, by place in OrrSurface.params. */
 typedef enum {
-    ORR_GEMM_PEAK,         /* FLOP/s, dense, all SMs, at the clock of the measurement */
-    ORR_GEMM_SMS,          /* SMs that share the tiles */
-    ORR_GEMM_HBM,          /* bytes/s */
-    ORR_GEMM_FIXED,        /* ns: start and drain of the kernel */
-    ORR_GEMM_EFF,          /* share of peak that the largest tile reaches within its main loop */
-    ORR_GEMM_HBM_FRAC,     /* share of the HBM rate that operands stream at */
-    ORR_GEMM_WAVE_FRAC,    /* how much of the last partial wave is lost: 0 none, 1 all of it */
-    ORR_GEMM_K_EXTRA,      /* prologue and epilogue of a tile, in steps of k */
-    ORR_GEMM_EFF_128,      /* rate of a 128 x 128 tile relative to 128 x 256 */
-    ORR_GEMM_EFF_64,       /* of a 128 x 64 tile */
-    ORR_GEMM_EFF_64_64,    /* of a 64 x 64 tile */
-    ORR_GEMM_SPLIT,        /* ns: second kernel or barrier of split-K */
-    ORR_GEMM_QUANT_BYTES,  /* bytes of traffic per element of A that the measured path spends on
-                              quantising it (0 for BF16): not part of the product itself */
-    ORR_GEMM_QUANT_FIXED,  /* ns of the same */
+    ORR_GEMM_PEAK,        /* FLOP/s, dense, all SMs, at the clock of the measurement */
+    ORR_GEMM_SMS,         /* SMs that share the tiles */
+    ORR_GEMM_HBM,         /* bytes/s */
+    ORR_GEMM_FIXED,       /* ns: start and drain of the kernel */
+    ORR_GEMM_EFF,         /* share of peak that the largest tile reaches within its main loop */
+    ORR_GEMM_HBM_FRAC,    /* share of the HBM rate that operands stream at */
+    ORR_GEMM_WAVE_FRAC,   /* how much of the last partial wave is lost: 0 none, 1 all of it */
+    ORR_GEMM_K_EXTRA,     /* prologue and epilogue of a tile, in steps of k */
+    ORR_GEMM_EFF_128,     /* rate of a 128 x 128 tile relative to 128 x 256 */
+    ORR_GEMM_EFF_64,      /* of a 128 x 64 tile */
+    ORR_GEMM_EFF_64_64,   /* of a 64 x 64 tile */
+    ORR_GEMM_SPLIT,       /* ns: second kernel or barrier of split-K */
+    ORR_GEMM_QUANT_BYTES, /* bytes of traffic per element of A that the measured path spends on
+                             quantising it (0 for BF16): not part of the product itself */
+    ORR_GEMM_QUANT_FIXED, /* ns of the same */
     ORR_N_GEMM_PARAMS
 } OrrGemmParam;
 
 typedef enum {
-    ORR_ATTN_PEAK, ORR_ATTN_SMS, ORR_ATTN_HBM, ORR_ATTN_FIXED, /* as above */
-    ORR_ATTN_EFF,        /* share of peak in the main loop */
+    ORR_ATTN_PEAK,
+    ORR_ATTN_SMS,
+    ORR_ATTN_HBM,
+    ORR_ATTN_FIXED, /* as above */
+    ORR_ATTN_EFF,   /* share of peak in the main loop */
     ORR_ATTN_HBM_FRAC,
     ORR_ATTN_WAVE_FRAC,
     ORR_ATTN_KV_EXTRA,   /* prologue and epilogue of a query tile, in keys */

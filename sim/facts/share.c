@@ -3,15 +3,13 @@
 const char *const orr_share_policy_names[] = {"fcfs", "backfill", "priority", "preempt", NULL};
 const char *const orr_place_names[] = {"any", "rack", "block", NULL};
 
-OrrShareSpec *orr_share_spec_new(void)
-{
+OrrShareSpec *orr_share_spec_new(void) {
     OrrShareSpec *s = g_new0(OrrShareSpec, 1);
     s->slices_per_gpu = s->nodes_per_rack = s->racks_per_block = 1;
     return s;
 }
 
-void orr_share_spec_free(OrrShareSpec *s)
-{
+void orr_share_spec_free(OrrShareSpec *s) {
     if (!s)
         return;
     for (uint32_t i = 0; i < s->n_jobs; i++) {

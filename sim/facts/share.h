@@ -20,25 +20,25 @@ extern const char *const orr_place_names[];
 typedef struct {
     char *name;
     int64_t submit_ns, work_ns; /* work: how long it runs undisturbed on what it asks for */
-    int64_t limit_ns;           /* what its user said it takes at most; the scheduler plans with it */
-    uint32_t gpus;              /* whole ones; 0: slices of one */
-    uint32_t slices;            /* of one GPU, where gpus is 0 */
-    int32_t priority;           /* larger goes first */
+    int64_t limit_ns; /* what its user said it takes at most; the scheduler plans with it */
+    uint32_t gpus;    /* whole ones; 0: slices of one */
+    uint32_t slices;  /* of one GPU, where gpus is 0 */
+    int32_t priority; /* larger goes first */
     OrrPlace place;
-    char *selector;             /* class of nodes, "" any */
+    char *selector; /* class of nodes, "" any */
     bool is_preemptible;
-    int64_t save_ns;            /* work between two checkpoints; 0: none */
-    int64_t save_takes_ns;      /* to save on notice */
-    int64_t restart_ns;         /* each time that it starts again */
+    int64_t save_ns;       /* work between two checkpoints; 0: none */
+    int64_t save_takes_ns; /* to save on notice */
+    int64_t restart_ns;    /* each time that it starts again */
 } OrrShareJob;
 
 typedef struct {
     uint32_t n_nodes, gpus_per_node, slices_per_gpu;
     uint32_t nodes_per_rack, racks_per_block; /* at least 1 */
-    double slice_slow_frac;     /* work in slices takes that much longer than its share says */
-    char **node_class;          /* n_nodes; NULL: all "" */
+    double slice_slow_frac; /* work in slices takes that much longer than its share says */
+    char **node_class;      /* n_nodes; NULL: all "" */
     OrrSharePolicy policy;
-    int64_t notice_ns;          /* of a preemption */
+    int64_t notice_ns; /* of a preemption */
     OrrShareJob *jobs;
     uint32_t n_jobs;
 } OrrShareSpec;

@@ -11,11 +11,11 @@
 typedef struct {
     OrrKernelKind kind;
     OrrDtype dtype;
-    char variant[16];            /* "" or "causal", "full", ... */
+    char variant[16]; /* "" or "causal", "full", ... */
     uint32_t n[ORR_SURFACE_AXES];
     double *axis[ORR_SURFACE_AXES]; /* log2 of the shape, ascending */
-    double *log_ratio;           /* ln of measured over analytic time; n[0]*n[1]*n[2], last fastest */
-    double params[16];           /* of the analytic form that the surface corrects */
+    double *log_ratio; /* ln of measured over analytic time; n[0]*n[1]*n[2], last fastest */
+    double params[16]; /* of the analytic form that the surface corrects */
     uint32_t n_params;
 } OrrSurface;
 

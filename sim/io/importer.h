@@ -13,9 +13,9 @@ typedef struct {
     const char *gpu; /* a GPU of ours, where the file does not name one */
     const char *nic; /* rate of a NIC, where the file does not say */
     guint n_nodes;
-    double window_ns; /* how long failures were counted */
+    double window_ns;        /* how long failures were counted */
     const char *const *sets; /* "NAME=VALUE", NULL-terminated; NULL: none */
-    GString *notes; /* lines for stderr: what was assumed, left out, doubtful */
+    GString *notes;          /* lines for stderr: what was assumed, left out, doubtful */
 } OrrImport;
 
 typedef struct {

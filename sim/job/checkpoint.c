@@ -6,13 +6,11 @@
 
 #define LONGEST_NS 1e18 /* ours: thirty years, where nothing ever fails */
 
-static double seconds(double bytes, double bytes_per_s)
-{
+static double seconds(double bytes, double bytes_per_s) {
     return bytes_per_s > 0 ? bytes / bytes_per_s : 0;
 }
 
-void orr_store_times(const OrrSave *save, const OrrStore *store, OrrTier *tier)
-{
+void orr_store_times(const OrrSave *save, const OrrStore *store, OrrTier *tier) {
     double share = save->bytes / MAX(save->writers, 1);
     double one = seconds(share, store->writer_bytes_per_s);
     double write = fmax(seconds(save->bytes, store->bytes_per_s), one) * 1e9 + store->latency_ns;
@@ -27,8 +25,7 @@ void orr_store_times(const OrrSave *save, const OrrStore *store, OrrTier *tier)
 }
 
 /* What a checkpoint costs on average: slower tiers are written less often. */
-static double blocked_ns(const OrrCheckpointPlan *plan)
-{
+static double blocked_ns(const OrrCheckpointPlan *plan) {
     double sum = 0;
     for (uint32_t i = 0; i < plan->n_tiers; i++)
         sum = fmax(sum, (double)plan->tiers[i].block_ns / plan->tiers[i].every);
@@ -36,22 +33,19 @@ static double blocked_ns(const OrrCheckpointPlan *plan)
 }
 
 /* The next cannot begin before the last is whole. */
-static double written_ns(const OrrCheckpointPlan *plan)
-{
+static double written_ns(const OrrCheckpointPlan *plan) {
     double longest = 0;
     for (uint32_t i = 0; i < plan->n_tiers; i++)
         longest = fmax(longest, (double)plan->tiers[i].write_ns / plan->tiers[i].every);
     return longest;
 }
 
-int64_t orr_plan_young_ns(const OrrCheckpointPlan *plan, double mtbf_ns)
-{
+int64_t orr_plan_young_ns(const OrrCheckpointPlan *plan, double mtbf_ns) {
     double interval = fmax(orr_young_interval(blocked_ns(plan), mtbf_ns), written_ns(plan));
     return (int64_t)fmin(interval, LONGEST_NS);
 }
 
-int64_t orr_plan_daly_ns(const OrrCheckpointPlan *plan, double mtbf_ns)
-{
+int64_t orr_plan_daly_ns(const OrrCheckpointPlan *plan, double mtbf_ns) {
     if (!isfinite(mtbf_ns))
         return (int64_t)LONGEST_NS;
     double interval = fmax(orr_daly_interval(blocked_ns(plan), mtbf_ns), written_ns(plan));

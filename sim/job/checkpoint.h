@@ -1,4 +1,5 @@
-/* How long a checkpoint takes on a store: the slower of the whole store and of one writer's share. */
+/* How long a checkpoint takes on a store: the slower of the whole store and of one writer's share.
+ */
 #ifndef ORR_JOB_CHECKPOINT_H
 #define ORR_JOB_CHECKPOINT_H
 
@@ -22,7 +23,8 @@ typedef struct {
 /* Fills block_ns, write_ns, load_ns, bytes and bytes_per_s of @tier. */
 void orr_store_times(const OrrSave *save, const OrrStore *store, OrrTier *tier);
 
-/* The work between two checkpoints that the policies choose, ns, for what blocks and for @mtbf_ns. */
+/* The work between two checkpoints that the policies choose, ns, for what blocks and for @mtbf_ns.
+ */
 int64_t orr_plan_young_ns(const OrrCheckpointPlan *plan, double mtbf_ns);
 int64_t orr_plan_daly_ns(const OrrCheckpointPlan *plan, double mtbf_ns);
 

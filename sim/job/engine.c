@@ -7,11 +7,10 @@
 
 #define MAX_STRETCH 1000000 /* steps; ours: 10^6 steps of 100 s are 10^17 ns, far from overflow */
 
-const char *const orr_run_event_names[] = {"train", "lost",     "strike",
-                                           "saved", "rollback", "finished", NULL};
+const char *const orr_run_event_names[] = {"train",    "lost",     "strike", "saved",
+                                           "rollback", "finished", NULL};
 
-void orr_job__emit(Run *r, OrrRunEvent e)
-{
+void orr_job__emit(Run *r, OrrRunEvent e) {
     if (!r->probe)
         return;
     e.step = r->at.step;
@@ -20,41 +19,40 @@ void orr_job__emit(Run *r, OrrRunEvent e)
     r->probe->event(r->probe->data, &e);
 }
 
-void orr_job__lose(Run *r, int64_t until, uint32_t cause, OrrLoss loss)
-{
+void orr_job__lose(Run *r, int64_t until, uint32_t cause, OrrLoss loss) {
     if (until <= r->now)
         return;
     r->out->lost_ns[cause * ORR_N_LOSSES + loss] += until - r->now;
     int64_t begin = r->now;
     r->now = until;
-    orr_job__emit(r, (OrrRunEvent){.kind = ORR_RUN_LOST, .begin_ns = begin, .end_ns = until,
-                                   .cause = cause, .loss = loss});
+    orr_job__emit(r, (OrrRunEvent){.kind = ORR_RUN_LOST,
+                                   .begin_ns = begin,
+                                   .end_ns = until,
+                                   .cause = cause,
+                                   .loss = loss});
 }
 
-static uint32_t cause_of(uint32_t kind)
-{
+static uint32_t cause_of(uint32_t kind) {
     return ORR_N_OWN_CAUSES + kind;
 }
 
-static void count_strike(Run *r, uint32_t kind)
-{
+static void count_strike(Run *r, uint32_t kind) {
     r->out->strikes[cause_of(kind)]++;
     int64_t at = MAX(r->now, 0);
-    orr_job__emit(r, (OrrRunEvent){.kind = ORR_RUN_STRIKE, .begin_ns = at, .end_ns = at,
-                                   .cause = cause_of(kind)});
+    orr_job__emit(
+        r, (OrrRunEvent){
+               .kind = ORR_RUN_STRIKE, .begin_ns = at, .end_ns = at, .cause = cause_of(kind)});
 }
 
 /* Whether the strike that is due stops the job. */
-static bool is_hard(const Run *r, bool is_up)
-{
+static bool is_hard(const Run *r, bool is_up) {
     const OrrFailureKind *k = &r->spec->kinds[r->strikes.next];
     bool stops = k->effect == ORR_EFFECT_STOP || k->effect == ORR_EFFECT_HANG ||
                  k->effect == ORR_EFFECT_RECLAIM;
     return stops && (is_up || !k->only_running);
 }
 
-static void begin_slow(Run *r, uint32_t kind, int64_t at_ns)
-{
+static void begin_slow(Run *r, uint32_t kind, int64_t at_ns) {
     const OrrFailureKind *k = &r->spec->kinds[kind];
     double mean = k->nodes > 0 ? (double)k->detect_ns : (double)k->duration_ns;
     /* what is found and replaced is found after detect_ns; what heals does so at random */
@@ -66,8 +64,7 @@ static void begin_slow(Run *r, uint32_t kind, int64_t at_ns)
 }
 
 /* A strike that doesn't stop the job: its state changes, time does not. STALL is the caller's. */
-static void absorb(Run *r, bool is_up)
-{
+static void absorb(Run *r, bool is_up) {
     uint32_t kind = r->strikes.next;
     int64_t at_ns = r->strikes.next_ns;
     const OrrFailureKind *k = &r->spec->kinds[kind];
@@ -84,8 +81,7 @@ static void absorb(Run *r, bool is_up)
     }
 }
 
-bool orr_job__pass(Run *r, int64_t ns, uint32_t cause, OrrLoss loss, bool is_up)
-{
+bool orr_job__pass(Run *r, int64_t ns, uint32_t cause, OrrLoss loss, bool is_up) {
     int64_t end = r->now + ns;
     while (r->strikes.next_ns < MIN(end, r->horizon_ns)) {
         if (is_hard(r, is_up)) {
@@ -99,8 +95,7 @@ bool orr_job__pass(Run *r, int64_t ns, uint32_t cause, OrrLoss loss, bool is_up)
     return !r->is_over;
 }
 
-static const OrrRunPhase *phase_of(const Run *r)
-{
+static const OrrRunPhase *phase_of(const Run *r) {
     const OrrRunPhase *p = r->spec->phases;
     while (r->at.tokens >= p->end_tokens)
         p++;
@@ -115,8 +110,7 @@ typedef struct {
     uint32_t slow_cause;
 } Step;
 
-static Step step_now(const Run *r)
-{
+static Step step_now(const Run *r) {
     Step s = {.phase = phase_of(r), .slow_cause = ORR_CAUSE_NOISE};
     uint32_t n = r->spec->n_replicas, lost = r->lost_replicas;
     s.tokens = s.phase->tokens_per_step;
@@ -139,13 +133,11 @@ static Step step_now(const Run *r)
     return s;
 }
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
+static int64_t ceil_div(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-static int64_t interval_steps(const Run *r, const Step *s)
-{
+static int64_t interval_steps(const Run *r, const Step *s) {
     const OrrCheckpointPlan *c = &r->spec->checkpoint;
     if (c->n_tiers == 0)
         return MAX_STRETCH;
@@ -154,8 +146,7 @@ static int64_t interval_steps(const Run *r, const Step *s)
     return MAX(1, (c->interval_ns + s->phase->step_ns[0] / 2) / s->phase->step_ns[0]);
 }
 
-static int64_t steps_to_boundary(const Run *r, const Step *s)
-{
+static int64_t steps_to_boundary(const Run *r, const Step *s) {
     const OrrRunSpec *spec = r->spec;
     int64_t n = interval_steps(r, s) - (r->at.step - r->saved_step);
     if (spec->evaluate_steps > 0)
@@ -171,8 +162,7 @@ static int64_t steps_to_boundary(const Run *r, const Step *s)
 
 /* Excess of @n steps over their pace: a sum of exponentials is a Gamma variate, drawn by the
  * cube-root normal approximation of Wilson and Hilferty (1931). */
-static int64_t noise_ns(const Run *r, int64_t n, int64_t pace_ns)
-{
+static int64_t noise_ns(const Run *r, int64_t n, int64_t pace_ns) {
     if (r->spec->noise_frac <= 0)
         return 0;
     double z = orr_random_normal(r->noise, (uint64_t)r->at.step, r->n_rollbacks * 8 + r->n_slow);
@@ -182,8 +172,7 @@ static int64_t noise_ns(const Run *r, int64_t n, int64_t pace_ns)
 }
 
 /* @n steps that took @ns. */
-static void book_steps(Run *r, const Step *s, int64_t n, int64_t ns)
-{
+static void book_steps(Run *r, const Step *s, int64_t n, int64_t ns) {
     if (n == 0)
         return;
     int64_t *lost = r->out->lost_ns;
@@ -200,12 +189,14 @@ static void book_steps(Run *r, const Step *s, int64_t n, int64_t ns)
         r->out->short_of_nodes_ns += ns;
     int64_t begin = r->now;
     r->now += ns;
-    orr_job__emit(r, (OrrRunEvent){.kind = ORR_RUN_TRAIN, .begin_ns = begin, .end_ns = r->now,
-                                   .cause = s->slow_cause, .steps = n});
+    orr_job__emit(r, (OrrRunEvent){.kind = ORR_RUN_TRAIN,
+                                   .begin_ns = begin,
+                                   .end_ns = r->now,
+                                   .cause = s->slow_cause,
+                                   .steps = n});
 }
 
-static uint32_t next_healed(const Run *r, int64_t *at_ns)
-{
+static uint32_t next_healed(const Run *r, int64_t *at_ns) {
     uint32_t best = MAX_SLOW;
     *at_ns = INT64_MAX;
     for (uint32_t i = 0; i < r->n_slow; i++)
@@ -216,8 +207,7 @@ static uint32_t next_healed(const Run *r, int64_t *at_ns)
     return best;
 }
 
-static void heal(Run *r, uint32_t i)
-{
+static void heal(Run *r, uint32_t i) {
     uint32_t kind = r->slow[i].kind;
     r->slow[i] = r->slow[--r->n_slow];
     if (r->spec->kinds[kind].nodes > 0)
@@ -225,8 +215,7 @@ static void heal(Run *r, uint32_t i)
 }
 
 /* At the end of a step: what is due there. */
-static void at_boundary(Run *r)
-{
+static void at_boundary(Run *r) {
     const OrrRunSpec *spec = r->spec;
     if ((spec->total_tokens > 0 && r->at.tokens >= spec->total_tokens) ||
         (spec->total_steps > 0 && r->at.step >= spec->total_steps)) {
@@ -247,8 +236,7 @@ static void at_boundary(Run *r)
 }
 
 /* Something that takes effect at the end of the step in hand. */
-static void soft_event(Run *r, bool is_strike, uint32_t healed)
-{
+static void soft_event(Run *r, bool is_strike, uint32_t healed) {
     if (!is_strike) {
         heal(r, healed);
         return;
@@ -264,8 +252,7 @@ static void soft_event(Run *r, bool is_strike, uint32_t healed)
 }
 
 /* One stretch, up to the next event. */
-static void train(Run *r)
-{
+static void train(Run *r) {
     Step s = step_now(r);
     int64_t n = steps_to_boundary(r, &s), healed_ns;
     int64_t length = n * s.pace_ns + noise_ns(r, n, s.pace_ns);
@@ -306,8 +293,7 @@ static void train(Run *r)
     }
 }
 
-static void init(Run *r, const OrrRunSpec *spec, uint64_t seed)
-{
+static void init(Run *r, const OrrRunSpec *spec, uint64_t seed) {
     r->horizon_ns = spec->length_ns > 0 ? spec->length_ns : INT64_MAX / 4;
     r->hot = spec->recovery.hot_spares;
     r->cold = spec->recovery.cold_spares;
@@ -320,8 +306,7 @@ static void init(Run *r, const OrrRunSpec *spec, uint64_t seed)
 }
 
 void orr_run_simulate(const OrrRunSpec *spec, uint64_t seed, const OrrRunProbe *probe,
-                      OrrRunSeed *out)
-{
+                      OrrRunSeed *out) {
     Run run = {.spec = spec, .probe = probe, .out = out}, *r = &run;
     init(r, spec, seed);
     out->seed = seed;
@@ -335,8 +320,10 @@ void orr_run_simulate(const OrrRunSpec *spec, uint64_t seed, const OrrRunProbe *
         else
             train(r);
     }
-    orr_job__emit(r, (OrrRunEvent){.kind = ORR_RUN_FINISHED, .begin_ns = r->now,
-                                   .end_ns = r->now, .cause = ORR_CAUSE_END});
+    orr_job__emit(r, (OrrRunEvent){.kind = ORR_RUN_FINISHED,
+                                   .begin_ns = r->now,
+                                   .end_ns = r->now,
+                                   .cause = ORR_CAUSE_END});
     out->wall_ns = r->now;
     out->useful_ns = r->at.useful_ns;
     out->productive_ns = r->at.productive_ns;

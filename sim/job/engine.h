@@ -1,8 +1,8 @@
 /* The engine of whole runs: steps, strikes, checkpoints, recovery, every nanosecond booked.
  *
  * Training goes in stretches of equal steps up to the next thing that can change something (a
- * checkpoint, a strike, a slow part healed, the end), so that the cost is that of the events and not
- * of the steps: a run of weeks takes milliseconds. doc/models/runs.md says what is left out. */
+ * checkpoint, a strike, a slow part healed, the end), so that the cost is that of the events and
+ * not of the steps: a run of weeks takes milliseconds. doc/models/runs.md says what is left out. */
 #ifndef ORR_JOB_ENGINE_H
 #define ORR_JOB_ENGINE_H
 
@@ -23,8 +23,8 @@ extern const char *const orr_run_event_names[];
 typedef struct {
     OrrRunEventKind kind;
     int64_t begin_ns, end_ns;
-    uint32_t cause;   /* of orr_run_n_causes */
-    OrrLoss loss;     /* ORR_RUN_LOST */
+    uint32_t cause; /* of orr_run_n_causes */
+    OrrLoss loss;   /* ORR_RUN_LOST */
     int64_t steps;
     int64_t step, tokens; /* kept so far, when it ends */
     uint32_t lost_replicas;

@@ -1,4 +1,5 @@
-/* Inside the engine: the state of one run, shared by training (engine.c) and recovery (recover.c). */
+/* Inside the engine: the state of one run, shared by training (engine.c) and recovery (recover.c).
+ */
 #ifndef ORR_JOB_ENGINE_PRIV_H
 #define ORR_JOB_ENGINE_PRIV_H
 
@@ -13,9 +14,9 @@ typedef struct {
 } Mark;
 
 typedef struct {
-    Mark *marks;        /* ring of tier.keep */
+    Mark *marks; /* ring of tier.keep */
     uint32_t n, first;
-    int64_t busy_ns;    /* the last write ends */
+    int64_t busy_ns; /* the last write ends */
 } Shelf;
 
 #define MAX_SLOW 64u /* degradations at a time; more are not told apart */
@@ -32,10 +33,10 @@ typedef struct {
     OrrRandom noise;
     int64_t now, horizon_ns;
     Mark at;
-    int64_t saved_step;    /* of the checkpoint that the next interval counts from */
+    int64_t saved_step; /* of the checkpoint that the next interval counts from */
     uint64_t n_saves, n_rollbacks;
     Shelf shelves[ORR_MAX_TIERS];
-    int64_t load_ns;       /* of the mark that was rolled back to */
+    int64_t load_ns; /* of the mark that was rolled back to */
     uint32_t hot, cold, missing;
     uint32_t lost_replicas, shrunk_cause;
     OrrQueue repairs;
@@ -43,7 +44,7 @@ typedef struct {
     uint32_t n_slow;
     int64_t corrupt_ns, found_ns; /* INT64_MAX: none */
     uint32_t corrupt_kind;
-    uint32_t planned;      /* kind + 1 that waits for the end of the step; 0: none */
+    uint32_t planned; /* kind + 1 that waits for the end of the step; 0: none */
     bool is_over;
 } Run;
 

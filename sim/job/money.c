@@ -8,8 +8,7 @@
      1u << ORR_LOSS_REPLACE | 1u << ORR_LOSS_REPAIR | 1u << ORR_LOSS_DOWN | 1u << ORR_LOSS_SAVE |  \
      1u << ORR_LOSS_SAVE_WAIT | 1u << ORR_LOSS_STALL)
 
-double orr_price_gpu_h(const OrrPrices *p, OrrContract contract)
-{
+double orr_price_gpu_h(const OrrPrices *p, OrrContract contract) {
     if (contract == ORR_CONTRACT_NONE)
         return 0;
     if (contract != ORR_CONTRACT_ON_PREMISE)
@@ -21,21 +20,18 @@ double orr_price_gpu_h(const OrrPrices *p, OrrContract contract)
     return node_h / p->node_gpus;
 }
 
-double orr_price_power_gpu_h(const OrrPrices *p, OrrContract contract)
-{
+double orr_price_power_gpu_h(const OrrPrices *p, OrrContract contract) {
     if (contract != ORR_CONTRACT_ON_PREMISE)
         return 0;
     return p->node_watts / 1000 * p->pue * p->usd_per_kwh / p->node_gpus;
 }
 
-static double hours(int64_t ns)
-{
+static double hours(int64_t ns) {
     return (double)ns / 3600e9;
 }
 
 void orr_money_seed(const OrrPrices *p, OrrContract contract, const OrrRunSize *size,
-                    OrrRunSeed *seed)
-{
+                    OrrRunSeed *seed) {
     int64_t queued = 0, idle = 0;
     for (uint32_t c = 0; c < size->n_causes; c++)
         for (uint32_t l = 0; l < ORR_N_LOSSES; l++) {
@@ -52,20 +48,18 @@ void orr_money_seed(const OrrPrices *p, OrrContract contract, const OrrRunSize *
     double price = orr_price_gpu_h(p, contract);
     double power = contract == ORR_CONTRACT_ON_PREMISE ? kwh * p->usd_per_kwh : 0;
     double storage = size->kept_bytes * p->usd_per_byte_h * hours(seed->wall_ns);
-    seed->cost_usd = contract == ORR_CONTRACT_NONE
-                         ? 0
-                         : gpus * held * price + power + storage +
-                               size->final_bytes * p->egress_usd_per_byte;
+    seed->cost_usd = contract == ORR_CONTRACT_NONE ? 0
+                                                   : gpus * held * price + power + storage +
+                                                         size->final_bytes * p->egress_usd_per_byte;
     seed->energy_mwh = kwh / 1000;
     seed->carbon_kg = kwh * p->carbon_kg_per_kwh;
 }
 
-double orr_money_breakeven_h(const OrrPrices *p, OrrContract contract)
-{
-    double bought = (p->node_usd * (1 - p->residual_frac) + p->network_usd + p->facility_usd) /
-                    p->node_gpus;
-    double running = p->people_usd_per_h / p->node_gpus +
-                     orr_price_power_gpu_h(p, ORR_CONTRACT_ON_PREMISE);
+double orr_money_breakeven_h(const OrrPrices *p, OrrContract contract) {
+    double bought =
+        (p->node_usd * (1 - p->residual_frac) + p->network_usd + p->facility_usd) / p->node_gpus;
+    double running =
+        p->people_usd_per_h / p->node_gpus + orr_price_power_gpu_h(p, ORR_CONTRACT_ON_PREMISE);
     double saved = p->usd_per_gpu_h[contract] - running;
     return saved > 0 && bought > 0 ? bought / saved : INFINITY;
 }

@@ -3,13 +3,11 @@
 
 #include <math.h>
 
-static uint32_t cause_of(uint32_t kind)
-{
+static uint32_t cause_of(uint32_t kind) {
     return ORR_N_OWN_CAUSES + kind;
 }
 
-static void shelve(Run *r, uint32_t tier, Mark mark)
-{
+static void shelve(Run *r, uint32_t tier, Mark mark) {
     const OrrTier *t = &r->spec->checkpoint.tiers[tier];
     Shelf *s = &r->shelves[tier];
     mark.whole_ns = r->now + t->write_ns;
@@ -21,8 +19,7 @@ static void shelve(Run *r, uint32_t tier, Mark mark)
     s->marks[(s->first + s->n++) % t->keep] = mark;
 }
 
-bool orr_job__save(Run *r)
-{
+bool orr_job__save(Run *r) {
     const OrrCheckpointPlan *c = &r->spec->checkpoint;
     uint64_t number = r->n_saves + 1;
     int64_t free_ns = r->now, block_ns = 0;
@@ -48,13 +45,14 @@ bool orr_job__save(Run *r)
     r->n_saves = number;
     r->saved_step = r->at.step;
     r->out->checkpoints++;
-    orr_job__emit(r, (OrrRunEvent){.kind = ORR_RUN_SAVED, .begin_ns = r->now, .end_ns = whole_ns,
+    orr_job__emit(r, (OrrRunEvent){.kind = ORR_RUN_SAVED,
+                                   .begin_ns = r->now,
+                                   .end_ns = whole_ns,
                                    .cause = ORR_CAUSE_CHECKPOINT});
     return true;
 }
 
-static uint32_t fastest_tier(const Run *r, OrrScope scope, int64_t *ns)
-{
+static uint32_t fastest_tier(const Run *r, OrrScope scope, int64_t *ns) {
     const OrrCheckpointPlan *c = &r->spec->checkpoint;
     uint32_t best = c->n_tiers;
     *ns = INT64_MAX;
@@ -69,15 +67,13 @@ static uint32_t fastest_tier(const Run *r, OrrScope scope, int64_t *ns)
     return best;
 }
 
-static int64_t save_ns(const Run *r, OrrScope scope)
-{
+static int64_t save_ns(const Run *r, OrrScope scope) {
     int64_t ns;
     fastest_tier(r, scope, &ns);
     return ns;
 }
 
-void orr_job__save_for(Run *r, uint32_t cause, OrrScope scope)
-{
+void orr_job__save_for(Run *r, uint32_t cause, OrrScope scope) {
     int64_t ns;
     uint32_t tier = fastest_tier(r, scope, &ns);
     if (tier == r->spec->checkpoint.n_tiers)
@@ -95,14 +91,14 @@ void orr_job__save_for(Run *r, uint32_t cause, OrrScope scope)
     s->busy_ns = r->now;
     s->marks[(s->first + s->n - 1) % r->spec->checkpoint.tiers[tier].keep].whole_ns = r->now;
     r->out->checkpoints++;
-    orr_job__emit(r, (OrrRunEvent){.kind = ORR_RUN_SAVED, .begin_ns = r->now, .end_ns = r->now,
-                                   .cause = cause});
+    orr_job__emit(
+        r,
+        (OrrRunEvent){.kind = ORR_RUN_SAVED, .begin_ns = r->now, .end_ns = r->now, .cause = cause});
 }
 
-/* Drops what cannot be read after a loss of @scope: copies that went with it, writes that were under
- * way, and states taken after @clean_ns. */
-static void purge(Run *r, OrrScope scope, int64_t clean_ns)
-{
+/* Drops what cannot be read after a loss of @scope: copies that went with it, writes that were
+ * under way, and states taken after @clean_ns. */
+static void purge(Run *r, OrrScope scope, int64_t clean_ns) {
     const OrrCheckpointPlan *c = &r->spec->checkpoint;
     for (uint32_t i = 0; i < c->n_tiers; i++) {
         Shelf *s = &r->shelves[i];
@@ -119,8 +115,7 @@ static void purge(Run *r, OrrScope scope, int64_t clean_ns)
 }
 
 /* The oldest state that can be read after a loss of @scope. */
-static Mark oldest(const Run *r, OrrScope scope, bool *is_any)
-{
+static Mark oldest(const Run *r, OrrScope scope, bool *is_any) {
     Mark best = {0};
     *is_any = false;
     for (uint32_t i = 0; i < r->spec->checkpoint.n_tiers; i++) {
@@ -136,8 +131,7 @@ static Mark oldest(const Run *r, OrrScope scope, bool *is_any)
 }
 
 /* The newest state of those that are left, and how long it loads; the begin of the run if none. */
-static void newest(Run *r, Mark *best)
-{
+static void newest(Run *r, Mark *best) {
     bool is_any = false;
     r->load_ns = 0;
     for (uint32_t i = 0; i < r->spec->checkpoint.n_tiers; i++) {
@@ -146,8 +140,7 @@ static void newest(Run *r, Mark *best)
         if (s->n == 0)
             continue;
         const Mark *m = &s->marks[(s->first + s->n - 1) % t->keep];
-        if (!is_any || m->step > best->step ||
-            (m->step == best->step && t->load_ns < r->load_ns)) {
+        if (!is_any || m->step > best->step || (m->step == best->step && t->load_ns < r->load_ns)) {
             *best = *m;
             r->load_ns = t->load_ns;
             is_any = true;
@@ -155,8 +148,7 @@ static void newest(Run *r, Mark *best)
     }
 }
 
-static void rollback(Run *r, uint32_t cause, OrrScope scope, int64_t clean_ns)
-{
+static void rollback(Run *r, uint32_t cause, OrrScope scope, int64_t clean_ns) {
     bool is_any;
     Mark mark = {0}, last = oldest(r, scope, &is_any);
     if (is_any && last.taken_ns > clean_ns) { /* all that is kept is damaged: the oldest it is */
@@ -174,12 +166,14 @@ static void rollback(Run *r, uint32_t cause, OrrScope scope, int64_t clean_ns)
     r->n_rollbacks++;
     if (mark.taken_ns <= r->corrupt_ns)
         r->corrupt_ns = r->found_ns = INT64_MAX;
-    orr_job__emit(r, (OrrRunEvent){.kind = ORR_RUN_ROLLBACK, .begin_ns = r->now, .end_ns = r->now,
-                                   .cause = cause, .steps = steps});
+    orr_job__emit(r, (OrrRunEvent){.kind = ORR_RUN_ROLLBACK,
+                                   .begin_ns = r->now,
+                                   .end_ns = r->now,
+                                   .cause = cause,
+                                   .steps = steps});
 }
 
-void orr_job__collect(Run *r)
-{
+void orr_job__collect(Run *r) {
     while (r->repairs.n > 0 && r->repairs.heap[0].time_ns <= r->now) {
         orr_queue_pop(&r->repairs);
         if (r->missing > 0)
@@ -190,8 +184,7 @@ void orr_job__collect(Run *r)
 }
 
 /* Nodes that a strike of @kind takes go to the repair shop. */
-static void lose_nodes(Run *r, uint32_t kind)
-{
+static void lose_nodes(Run *r, uint32_t kind) {
     const OrrFailureKind *k = &r->spec->kinds[kind];
     orr_job__collect(r);
     uint32_t n = MIN(k->nodes, r->spec->n_nodes - r->missing);
@@ -202,14 +195,12 @@ static void lose_nodes(Run *r, uint32_t kind)
     }
 }
 
-uint32_t orr_job__replicas_short(const Run *r)
-{
+uint32_t orr_job__replicas_short(const Run *r) {
     uint32_t per = r->spec->recovery.nodes_per_replica;
     return (r->missing + per - 1) / per;
 }
 
-static uint32_t take(uint32_t *pool, uint32_t wanted)
-{
+static uint32_t take(uint32_t *pool, uint32_t wanted) {
     if (*pool == ORR_SPARES_UNLIMITED)
         return wanted;
     uint32_t n = MIN(*pool, wanted);
@@ -218,8 +209,7 @@ static uint32_t take(uint32_t *pool, uint32_t wanted)
 }
 
 /* Spares for what is missing, else fewer replicas, else waiting for a repair. */
-static bool fill_nodes(Run *r, uint32_t cause)
-{
+static bool fill_nodes(Run *r, uint32_t cause) {
     const OrrRecovery *v = &r->spec->recovery;
     uint32_t hot = take(&r->hot, r->missing);
     r->missing -= hot;
@@ -241,8 +231,7 @@ static bool fill_nodes(Run *r, uint32_t cause)
 }
 
 /* Until it is known what to do. */
-static bool notice(Run *r, uint32_t cause)
-{
+static bool notice(Run *r, uint32_t cause) {
     if (cause < ORR_N_OWN_CAUSES)
         return true;
     const OrrFailureKind *k = &r->spec->kinds[cause - ORR_N_OWN_CAUSES];
@@ -266,16 +255,14 @@ static bool notice(Run *r, uint32_t cause)
 }
 
 /* Started again where it is: no node changed and nothing was taken away. */
-static bool is_in_place(const Run *r, uint32_t cause)
-{
+static bool is_in_place(const Run *r, uint32_t cause) {
     if (cause < ORR_N_OWN_CAUSES)
         return false;
     const OrrFailureKind *k = &r->spec->kinds[cause - ORR_N_OWN_CAUSES];
     return k->nodes == 0 && k->effect != ORR_EFFECT_PLANNED && k->effect != ORR_EFFECT_RECLAIM;
 }
 
-static bool attempt(Run *r, uint32_t cause, bool is_known)
-{
+static bool attempt(Run *r, uint32_t cause, bool is_known) {
     const OrrRecovery *v = &r->spec->recovery;
     uint32_t before = r->lost_replicas;
     if ((!is_known && !notice(r, cause)) || !fill_nodes(r, cause))
@@ -293,14 +280,15 @@ static bool attempt(Run *r, uint32_t cause, bool is_known)
 }
 
 /* The strike that is due takes the job down, or hits it while it is down. */
-static uint32_t fall(Run *r, bool is_up)
-{
+static uint32_t fall(Run *r, bool is_up) {
     uint32_t kind = r->strikes.next;
     const OrrFailureKind *k = &r->spec->kinds[kind];
     orr_strikes_take(&r->strikes);
     r->out->strikes[cause_of(kind)]++;
     r->out->interruptions++;
-    orr_job__emit(r, (OrrRunEvent){.kind = ORR_RUN_STRIKE, .begin_ns = r->now, .end_ns = r->now,
+    orr_job__emit(r, (OrrRunEvent){.kind = ORR_RUN_STRIKE,
+                                   .begin_ns = r->now,
+                                   .end_ns = r->now,
                                    .cause = cause_of(kind)});
     if (is_up && k->effect == ORR_EFFECT_RECLAIM && save_ns(r, k->scope) <= k->notice_ns)
         orr_job__save_for(r, cause_of(kind), k->scope);
@@ -309,8 +297,7 @@ static uint32_t fall(Run *r, bool is_up)
     return cause_of(kind);
 }
 
-void orr_job__come_up(Run *r, uint32_t cause, bool is_known)
-{
+void orr_job__come_up(Run *r, uint32_t cause, bool is_known) {
     while (!r->is_over && !attempt(r, cause, is_known)) {
         if (r->is_over)
             return;
@@ -319,13 +306,11 @@ void orr_job__come_up(Run *r, uint32_t cause, bool is_known)
     }
 }
 
-void orr_job__interrupt(Run *r)
-{
+void orr_job__interrupt(Run *r) {
     orr_job__come_up(r, fall(r, true), false);
 }
 
-void orr_job__found(Run *r)
-{
+void orr_job__found(Run *r) {
     uint32_t kind = r->corrupt_kind;
     int64_t clean_ns = r->corrupt_ns;
     r->corrupt_ns = r->found_ns = INT64_MAX;
@@ -335,15 +320,16 @@ void orr_job__found(Run *r)
     orr_job__come_up(r, cause_of(kind), false);
 }
 
-void orr_job__stop_gently(Run *r, uint32_t kind)
-{
+void orr_job__stop_gently(Run *r, uint32_t kind) {
     const OrrFailureKind *k = &r->spec->kinds[kind];
     bool is_planned = k->effect == ORR_EFFECT_PLANNED;
     if (is_planned) {
         r->planned = 0;
         r->out->strikes[cause_of(kind)]++;
-        orr_job__emit(r, (OrrRunEvent){.kind = ORR_RUN_STRIKE, .begin_ns = r->now,
-                                       .end_ns = r->now, .cause = cause_of(kind)});
+        orr_job__emit(r, (OrrRunEvent){.kind = ORR_RUN_STRIKE,
+                                       .begin_ns = r->now,
+                                       .end_ns = r->now,
+                                       .cause = cause_of(kind)});
     }
     r->out->interruptions++;
     orr_job__save_for(r, cause_of(kind), k->scope);

@@ -26,16 +26,14 @@ typedef struct {
 } Share;
 
 /* How long the work takes on what the job asks for: slices are slower than their share. */
-static int64_t length_ns(const OrrShareSpec *s, const OrrShareJob *j, int64_t work_ns)
-{
+static int64_t length_ns(const OrrShareSpec *s, const OrrShareJob *j, int64_t work_ns) {
     if (j->gpus > 0)
         return work_ns;
     double share = (double)j->slices / s->slices_per_gpu;
     return (int64_t)ceil((double)work_ns / share * (1 + s->slice_slow_frac));
 }
 
-bool orr_share_check(const OrrShareSpec *s, GError **error)
-{
+bool orr_share_check(const OrrShareSpec *s, GError **error) {
     if (s->n_nodes == 0 || s->gpus_per_node == 0 || s->slices_per_gpu == 0 ||
         s->nodes_per_rack == 0 || s->racks_per_block == 0)
         return orr_fail_input(error, "the shared cluster has no nodes, GPUs, slices or racks");
@@ -47,21 +45,22 @@ bool orr_share_check(const OrrShareSpec *s, GError **error)
             is_fine = orr_fail_input(error, "job %s: takes whole GPUs, or 1 to %u slices of one",
                                      j->name, s->slices_per_gpu);
         else if (j->work_ns <= 0 || j->limit_ns < length_ns(s, j, j->work_ns))
-            is_fine = orr_fail_input(error, "job %s: its limit is below the time that it takes",
-                                     j->name);
+            is_fine =
+                orr_fail_input(error, "job %s: its limit is below the time that it takes", j->name);
         else if (!orr_share__place(&empty, j, NULL))
-            is_fine = orr_fail_input(error, "job %s: %u GPUs in one %s%s%s are more than the empty "
-                                     "cluster has", j->name, j->gpus,
-                                     j->place == ORR_PLACE_ANY ? "cluster" : orr_place_names[j->place],
-                                     *j->selector ? " of class " : "", j->selector);
+            is_fine = orr_fail_input(
+                error,
+                "job %s: %u GPUs in one %s%s%s are more than the empty "
+                "cluster has",
+                j->name, j->gpus, j->place == ORR_PLACE_ANY ? "cluster" : orr_place_names[j->place],
+                *j->selector ? " of class " : "", j->selector);
     }
     g_free(empty.free);
     return is_fine;
 }
 
 /* Whether job @a stands before @b in the queue. */
-static bool is_before(const Share *h, uint32_t a, uint32_t b)
-{
+static bool is_before(const Share *h, uint32_t a, uint32_t b) {
     const OrrShareJob *x = &h->spec->jobs[a], *y = &h->spec->jobs[b];
     if (h->spec->policy >= ORR_SHARE_PRIORITY && x->priority != y->priority)
         return x->priority > y->priority;
@@ -70,8 +69,7 @@ static bool is_before(const Share *h, uint32_t a, uint32_t b)
     return a < b;
 }
 
-static void enqueue(Share *h, uint32_t job)
-{
+static void enqueue(Share *h, uint32_t job) {
     uint32_t at = h->n_queue++;
     for (; at > 0 && is_before(h, job, h->queue[at - 1]); at--)
         h->queue[at] = h->queue[at - 1];
@@ -80,8 +78,7 @@ static void enqueue(Share *h, uint32_t job)
     h->turns[job].queued_ns = h->now;
 }
 
-static uint32_t count_racks(const OrrShareSpec *s, const Grant *g)
-{
+static uint32_t count_racks(const OrrShareSpec *s, const Grant *g) {
     uint32_t racks = 0;
     for (uint32_t i = 0; i < g->n; i++) {
         bool is_new = true;
@@ -92,8 +89,7 @@ static uint32_t count_racks(const OrrShareSpec *s, const Grant *g)
     return racks;
 }
 
-static void start(Share *h, uint32_t place_in_queue)
-{
+static void start(Share *h, uint32_t place_in_queue) {
     uint32_t job = h->queue[place_in_queue];
     const OrrShareJob *j = &h->spec->jobs[job];
     Turn *t = &h->turns[job];
@@ -114,18 +110,16 @@ static void start(Share *h, uint32_t place_in_queue)
 }
 
 /* When a running job ends at the latest, as far as the scheduler knows. */
-static int64_t promised_ns(const Share *h, uint32_t job)
-{
+static int64_t promised_ns(const Share *h, uint32_t job) {
     const Turn *t = &h->turns[job];
     if (t->state == DRAINING)
         return t->ends_ns;
     return MAX(t->began_ns + h->spec->jobs[job].limit_ns, t->ends_ns);
 }
 
-/* The earliest time that @first has room if everything runs to its limit. @extra: as if that one ran
- * from now on too; UINT32_MAX: none. */
-static int64_t reservation(const Share *h, uint32_t first, uint32_t extra)
-{
+/* The earliest time that @first has room if everything runs to its limit. @extra: as if that one
+ * ran from now on too; UINT32_MAX: none. */
+static int64_t reservation(const Share *h, uint32_t first, uint32_t extra) {
     Floor f = orr_share__floor_copy(&h->floor);
     uint32_t n = h->spec->n_jobs;
     g_autofree bool *is_back = g_new0(bool, n + 1);
@@ -160,10 +154,9 @@ static int64_t reservation(const Share *h, uint32_t first, uint32_t extra)
     return at;
 }
 
-/* Lower jobs that would make room for @first: the lowest and youngest first. false if all of them are
- * not enough, or enough is being freed already. */
-static bool make_room(Share *h, uint32_t first)
-{
+/* Lower jobs that would make room for @first: the lowest and youngest first. false if all of them
+ * are not enough, or enough is being freed already. */
+static bool make_room(Share *h, uint32_t first) {
     const OrrShareSpec *s = h->spec;
     Floor f = orr_share__floor_copy(&h->floor);
     g_autofree bool *is_chosen = g_new0(bool, s->n_jobs + 1);
@@ -202,8 +195,7 @@ static bool make_room(Share *h, uint32_t first)
     return is_enough && !was_enough;
 }
 
-static void backfill(Share *h)
-{
+static void backfill(Share *h) {
     int64_t reserved_ns = reservation(h, h->queue[0], UINT32_MAX);
     for (uint32_t i = 1; i < h->n_queue;) {
         uint32_t job = h->queue[i];
@@ -216,8 +208,7 @@ static void backfill(Share *h)
     }
 }
 
-static void schedule(Share *h)
-{
+static void schedule(Share *h) {
     while (h->n_queue > 0 && orr_share__place(&h->floor, &h->spec->jobs[h->queue[0]], NULL))
         start(h, 0);
     if (h->n_queue == 0)
@@ -229,8 +220,7 @@ static void schedule(Share *h)
 }
 
 /* The end of a turn: of the job, or of the notice. */
-static void finish(Share *h, uint32_t job)
-{
+static void finish(Share *h, uint32_t job) {
     const OrrShareJob *j = &h->spec->jobs[job];
     Turn *t = &h->turns[job];
     OrrShareResult *r = &h->results[job];
@@ -261,24 +251,22 @@ static void finish(Share *h, uint32_t job)
 }
 
 /* Books the idle units of the time up to @until by why they are idle. */
-static void book_idle(Share *h, int64_t until)
-{
+static void book_idle(Share *h, int64_t until) {
     int64_t units = 0, ns = until - h->now;
     for (uint32_t i = 0; i < h->spec->n_nodes; i++)
         units += h->floor.free[i];
     int64_t *to = &h->account->idle_empty;
     if (h->n_queue > 0) {
         const OrrShareJob *first = &h->spec->jobs[h->queue[0]];
-        bool is_short = orr_share__units_of_job(h->spec, first) >
-                        orr_share__units_free(&h->floor, first);
+        bool is_short =
+            orr_share__units_of_job(h->spec, first) > orr_share__units_free(&h->floor, first);
         to = is_short ? &h->account->idle_short : &h->account->idle_fragmented;
     }
     *to += units * ns;
     h->now = until;
 }
 
-static int64_t next_event(const Share *h)
-{
+static int64_t next_event(const Share *h) {
     int64_t next = INT64_MAX;
     for (uint32_t i = 0; i < h->spec->n_jobs; i++) {
         const Turn *t = &h->turns[i];
@@ -290,8 +278,8 @@ static int64_t next_event(const Share *h)
     return next;
 }
 
-void orr_share_simulate(const OrrShareSpec *spec, OrrShareResult *results, OrrShareAccount *account)
-{
+void orr_share_simulate(const OrrShareSpec *spec, OrrShareResult *results,
+                        OrrShareAccount *account) {
     Share share = {.spec = spec, .results = results, .account = account}, *h = &share;
     h->floor = orr_share__floor(spec);
     h->turns = g_new0(Turn, spec->n_jobs + 1);

@@ -3,33 +3,28 @@
 
 #include <string.h>
 
-Floor orr_share__floor(const OrrShareSpec *spec)
-{
+Floor orr_share__floor(const OrrShareSpec *spec) {
     Floor f = {spec, g_new(uint32_t, spec->n_nodes + 1)};
     for (uint32_t i = 0; i < spec->n_nodes; i++)
         f.free[i] = spec->gpus_per_node * spec->slices_per_gpu;
     return f;
 }
 
-Floor orr_share__floor_copy(const Floor *floor)
-{
+Floor orr_share__floor_copy(const Floor *floor) {
     Floor f = {floor->spec, g_memdup2(floor->free, floor->spec->n_nodes * sizeof *floor->free)};
     return f;
 }
 
-uint32_t orr_share__units_of_job(const OrrShareSpec *spec, const OrrShareJob *job)
-{
+uint32_t orr_share__units_of_job(const OrrShareSpec *spec, const OrrShareJob *job) {
     return job->gpus > 0 ? job->gpus * spec->slices_per_gpu : job->slices;
 }
 
-static bool may_use(const OrrShareSpec *s, const OrrShareJob *job, uint32_t node)
-{
+static bool may_use(const OrrShareSpec *s, const OrrShareJob *job, uint32_t node) {
     return *job->selector == '\0' ||
            (s->node_class && strcmp(s->node_class[node], job->selector) == 0);
 }
 
-uint64_t orr_share__units_free(const Floor *floor, const OrrShareJob *job)
-{
+uint64_t orr_share__units_free(const Floor *floor, const OrrShareJob *job) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < floor->spec->n_nodes; i++)
         if (may_use(floor->spec, job, i))
@@ -37,25 +32,22 @@ uint64_t orr_share__units_free(const Floor *floor, const OrrShareJob *job)
     return sum;
 }
 
-void orr_share__grant_clear(Grant *grant)
-{
+void orr_share__grant_clear(Grant *grant) {
     g_free(grant->nodes);
     g_free(grant->units);
     *grant = (Grant){0};
 }
 
-void orr_share__release(Floor *floor, Grant *grant)
-{
+void orr_share__release(Floor *floor, Grant *grant) {
     for (uint32_t i = 0; i < grant->n; i++)
         floor->free[grant->nodes[i]] += grant->units[i];
     orr_share__grant_clear(grant);
 }
 
-/* Nodes [from, to) that hold @job: whole nodes, then the rest on the tightest of the others. Returns how
- * many nodes, 0 if there is no room; @nodes and @units have room for them. */
+/* Nodes [from, to) that hold @job: whole nodes, then the rest on the tightest of the others.
+ * Returns how many nodes, 0 if there is no room; @nodes and @units have room for them. */
 static uint32_t fit(const Floor *f, const OrrShareJob *job, uint32_t from, uint32_t to,
-                    uint32_t *nodes, uint32_t *units)
-{
+                    uint32_t *nodes, uint32_t *units) {
     const OrrShareSpec *s = f->spec;
     uint32_t per_node = s->gpus_per_node * s->slices_per_gpu, n = 0;
     uint32_t whole = orr_share__units_of_job(s, job) / per_node;
@@ -84,8 +76,7 @@ static uint32_t fit(const Floor *f, const OrrShareJob *job, uint32_t from, uint3
     return n;
 }
 
-static uint32_t free_in(const Floor *f, uint32_t from, uint32_t to)
-{
+static uint32_t free_in(const Floor *f, uint32_t from, uint32_t to) {
     uint32_t sum = 0;
     for (uint32_t i = from; i < to; i++)
         sum += f->free[i];
@@ -94,8 +85,7 @@ static uint32_t free_in(const Floor *f, uint32_t from, uint32_t to)
 
 /* The tightest group of @span nodes that holds the job. */
 static uint32_t fit_group(const Floor *f, const OrrShareJob *job, uint32_t span, uint32_t *nodes,
-                          uint32_t *units)
-{
+                          uint32_t *units) {
     uint32_t best_from = UINT32_MAX, best_free = 0, n_nodes = f->spec->n_nodes;
     for (uint32_t from = 0; from < n_nodes; from += span) {
         uint32_t to = MIN(from + span, n_nodes), left = free_in(f, from, to);
@@ -110,8 +100,7 @@ static uint32_t fit_group(const Floor *f, const OrrShareJob *job, uint32_t span,
     return fit(f, job, best_from, MIN(best_from + span, n_nodes), nodes, units);
 }
 
-bool orr_share__place(Floor *f, const OrrShareJob *job, Grant *grant)
-{
+bool orr_share__place(Floor *f, const OrrShareJob *job, Grant *grant) {
     const OrrShareSpec *s = f->spec;
     g_autofree uint32_t *nodes = g_new(uint32_t, s->n_nodes + 1);
     g_autofree uint32_t *units = g_new(uint32_t, s->n_nodes + 1);

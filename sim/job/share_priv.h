@@ -18,11 +18,12 @@ typedef struct {
 
 uint32_t orr_share__units_of_job(const OrrShareSpec *spec, const OrrShareJob *job);
 uint64_t orr_share__units_free(const Floor *floor, const OrrShareJob *job);
-/* Takes room for @job from @floor into @grant (NULL: only asks); false and nothing if there is none. */
+/* Takes room for @job from @floor into @grant (NULL: only asks); false and nothing if there is
+ * none. */
 bool orr_share__place(Floor *floor, const OrrShareJob *job, Grant *grant);
 void orr_share__release(Floor *floor, Grant *grant);
 void orr_share__grant_clear(Grant *grant);
-Floor orr_share__floor(const OrrShareSpec *spec);           /* all free */
+Floor orr_share__floor(const OrrShareSpec *spec); /* all free */
 Floor orr_share__floor_copy(const Floor *floor);
 
 #endif

@@ -2,11 +2,10 @@
 
 #include <math.h>
 
-const char *const orr_own_cause_names[] = {"start", "checkpoint", "evaluation", "step_noise",
-                                           "end",   NULL};
+const char *const orr_own_cause_names[] = {"start",      "checkpoint", "evaluation",
+                                           "step_noise", "end",        NULL};
 
-OrrRunSpec *orr_run_spec_new(void)
-{
+OrrRunSpec *orr_run_spec_new(void) {
     OrrRunSpec *spec = g_new0(OrrRunSpec, 1);
     spec->recovery.hot_spares = ORR_SPARES_UNLIMITED;
     spec->recovery.nodes_per_replica = 1;
@@ -14,8 +13,7 @@ OrrRunSpec *orr_run_spec_new(void)
     return spec;
 }
 
-void orr_run_spec_free(OrrRunSpec *spec)
-{
+void orr_run_spec_free(OrrRunSpec *spec) {
     if (!spec)
         return;
     for (uint32_t i = 0; i < spec->n_kinds; i++)
@@ -28,16 +26,14 @@ void orr_run_spec_free(OrrRunSpec *spec)
     g_free(spec);
 }
 
-OrrFailureKind *orr_run_spec_add_kind(OrrRunSpec *spec, const char *name)
-{
+OrrFailureKind *orr_run_spec_add_kind(OrrRunSpec *spec, const char *name) {
     spec->kinds = g_renew(OrrFailureKind, spec->kinds, spec->n_kinds + 1);
     OrrFailureKind *kind = &spec->kinds[spec->n_kinds++];
     *kind = (OrrFailureKind){.name = g_strdup(name), .shape = 1, .slow_factor = 1, .n_units = 1};
     return kind;
 }
 
-static bool check_kind(const OrrFailureKind *k, GError **error)
-{
+static bool check_kind(const OrrFailureKind *k, GError **error) {
     if (k->law != ORR_LAW_EVENTS && !(k->mean_ns >= 1 && k->n_units >= 1))
         return orr_fail_input(error, "failure %s: needs a mean time above 0 and a unit to strike",
                               k->name);
@@ -51,8 +47,7 @@ static bool check_kind(const OrrFailureKind *k, GError **error)
     return true;
 }
 
-static bool check_phases(const OrrRunSpec *s, GError **error)
-{
+static bool check_phases(const OrrRunSpec *s, GError **error) {
     if (s->n_phases == 0)
         return orr_fail_input(error, "run %s: has no phase", s->name);
     for (uint32_t p = 0; p < s->n_phases; p++) {
@@ -69,8 +64,7 @@ static bool check_phases(const OrrRunSpec *s, GError **error)
     return true;
 }
 
-bool orr_run_spec_check(const OrrRunSpec *s, GError **error)
-{
+bool orr_run_spec_check(const OrrRunSpec *s, GError **error) {
     if (s->length_ns <= 0 && s->total_tokens <= 0 && s->total_steps <= 0)
         return orr_fail_input(error, "run %s: has no end; a length, tokens or steps would do",
                               s->name);
@@ -93,15 +87,13 @@ bool orr_run_spec_check(const OrrRunSpec *s, GError **error)
     return check_phases(s, error);
 }
 
-double orr_kind_mtbf_ns(const OrrFailureKind *kind)
-{
+double orr_kind_mtbf_ns(const OrrFailureKind *kind) {
     if (kind->law == ORR_LAW_EVENTS || !(kind->mean_ns > 0) || kind->n_units == 0)
         return INFINITY;
     return kind->mean_ns / (double)kind->n_units;
 }
 
-double orr_run_mtbf_ns(const OrrRunSpec *spec)
-{
+double orr_run_mtbf_ns(const OrrRunSpec *spec) {
     double rate = 0;
     for (uint32_t i = 0; i < spec->n_kinds; i++)
         if (orr_effect_is_interruption(spec->kinds[i].effect) &&

@@ -9,10 +9,10 @@
 #define ORR_SPARES_UNLIMITED UINT32_MAX
 
 typedef struct {
-    int64_t queue_ns;          /* before the first start */
-    int64_t start_ns;          /* processes and communicators of the whole job, from nothing */
-    int64_t in_place_ns;       /* the same where no node changed */
-    int64_t swap_ns, cold_ns;  /* a hot spare put in; a cold one provisioned */
+    int64_t queue_ns;         /* before the first start */
+    int64_t start_ns;         /* processes and communicators of the whole job, from nothing */
+    int64_t in_place_ns;      /* the same where no node changed */
+    int64_t swap_ns, cold_ns; /* a hot spare put in; a cold one provisioned */
     uint32_t hot_spares, cold_spares;
     OrrElastic elastic;
     uint32_t nodes_per_replica; /* at least 1 */
@@ -22,26 +22,26 @@ typedef struct {
 #define ORR_MAX_TIERS 4
 typedef struct {
     char *name;
-    uint32_t every;       /* each n-th checkpoint goes here too */
-    int64_t block_ns;     /* training stands */
-    int64_t write_ns;     /* after that, until it is whole; 0: synchronous */
+    uint32_t every;   /* each n-th checkpoint goes here too */
+    int64_t block_ns; /* training stands */
+    int64_t write_ns; /* after that, until it is whole; 0: synchronous */
     int64_t load_ns;
-    OrrScope survives;    /* the largest loss that leaves it readable */
-    uint32_t keep;        /* whole ones kept, at least 1 */
+    OrrScope survives; /* the largest loss that leaves it readable */
+    uint32_t keep;     /* whole ones kept, at least 1 */
     double bytes, bytes_per_s;
 } OrrTier;
 
 typedef struct {
-    double bytes;                 /* of the whole state */
-    int64_t interval_ns;          /* of training between two; 0 with steps */
-    uint32_t interval_steps;      /* 0 with a time */
+    double bytes;            /* of the whole state */
+    int64_t interval_ns;     /* of training between two; 0 with steps */
+    uint32_t interval_steps; /* 0 with a time */
     OrrTier tiers[ORR_MAX_TIERS];
-    uint32_t n_tiers;             /* 0: no checkpoints */
+    uint32_t n_tiers; /* 0: no checkpoints */
 } OrrCheckpointPlan;
 
 #define ORR_MAX_LOST_REPLICAS 8u
 typedef struct {
-    int64_t end_tokens;           /* of the run, where the phase ends; INT64_MAX: the last */
+    int64_t end_tokens; /* of the run, where the phase ends; INT64_MAX: the last */
     int64_t tokens_per_step;
     int64_t step_ns[ORR_MAX_LOST_REPLICAS + 1]; /* with so many replicas fewer */
     double mfu_frac;
@@ -54,10 +54,10 @@ typedef struct {
     int64_t length_ns, total_tokens, total_steps;
     OrrRunPhase *phases;
     uint32_t n_phases;
-    uint32_t max_lost_replicas;   /* priced above */
-    double noise_frac;            /* mean excess of a step over nominal, exponential a step */
+    uint32_t max_lost_replicas; /* priced above */
+    double noise_frac;          /* mean excess of a step over nominal, exponential a step */
     int64_t evaluate_ns;
-    uint32_t evaluate_steps;      /* each so many; 0: none */
+    uint32_t evaluate_steps; /* each so many; 0: none */
     OrrCheckpointPlan checkpoint;
     OrrRecovery recovery;
     OrrFailureKind *kinds;
@@ -73,11 +73,16 @@ OrrFailureKind *orr_run_spec_add_kind(OrrRunSpec *spec, const char *name);
 bool orr_run_spec_check(const OrrRunSpec *spec, GError **error);
 
 /* Causes of lost time: these first, then the kinds of the spec. */
-typedef enum { ORR_CAUSE_START, ORR_CAUSE_CHECKPOINT, ORR_CAUSE_EVALUATION, ORR_CAUSE_NOISE,
-               ORR_CAUSE_END, ORR_N_OWN_CAUSES } OrrOwnCause;
+typedef enum {
+    ORR_CAUSE_START,
+    ORR_CAUSE_CHECKPOINT,
+    ORR_CAUSE_EVALUATION,
+    ORR_CAUSE_NOISE,
+    ORR_CAUSE_END,
+    ORR_N_OWN_CAUSES
+} OrrOwnCause;
 extern const char *const orr_own_cause_names[];
-static inline uint32_t orr_run_n_causes(const OrrRunSpec *spec)
-{
+static inline uint32_t orr_run_n_causes(const OrrRunSpec *spec) {
     return ORR_N_OWN_CAUSES + spec->n_kinds;
 }
 

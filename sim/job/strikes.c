@@ -1,34 +1,32 @@
-/* Exponential kinds are one Poisson process of the summed rate. Weibull kinds, and those whose units
- * are excluded after some strikes, are one renewal process a unit, all units new when the run begins;
- * only the earliest strike of each waits in a queue. Strikes come in wall time, also while the job is down. */
+/* Exponential kinds are one Poisson process of the summed rate. Weibull kinds, and those whose
+ * units are excluded after some strikes, are one renewal process a unit, all units new when the run
+ * begins; only the earliest strike of each waits in a queue. Strikes come in wall time, also while
+ * the job is down. */
 #include "sim/job/strikes.h"
 
 #include <math.h>
 
 typedef struct OrrStrikeClock {
     OrrRandom random, extra;
-    uint64_t index;      /* strikes taken or waiting */
+    uint64_t index; /* strikes taken or waiting */
     uint64_t taken;
-    double at_ns;        /* exact time of the waiting strike */
+    double at_ns; /* exact time of the waiting strike */
     int64_t next_ns;
-    double scale_ns;     /* Weibull */
-    OrrQueue units;      /* Weibull: next strike of each unit */
+    double scale_ns; /* Weibull */
+    OrrQueue units;  /* Weibull: next strike of each unit */
 } Clock;
 
-static int64_t whole(double ns)
-{
+static int64_t whole(double ns) {
     return ns < 0x1p62 ? (int64_t)ceil(ns) : INT64_MAX;
 }
 
 /* Each unit has a clock of its own: where its age counts, or how often it has struck. */
-static bool has_unit_clocks(const OrrFailureKind *k)
-{
+static bool has_unit_clocks(const OrrFailureKind *k) {
     return k->law == ORR_LAW_WEIBULL || (k->law == ORR_LAW_EXPONENTIAL && k->exclude_after > 0);
 }
 
 static void push_unit(Clock *c, const OrrFailureKind *k, int64_t from_ns, uint32_t unit,
-                      uint32_t renewal)
-{
+                      uint32_t renewal) {
     if (k->exclude_after > 0 && renewal >= k->exclude_after)
         return;
     double life = c->scale_ns * orr_random_weibull(c->random, unit, renewal, k->shape);
@@ -36,8 +34,7 @@ static void push_unit(Clock *c, const OrrFailureKind *k, int64_t from_ns, uint32
         orr_queue_push(&c->units, from_ns + whole(life), 0, renewal, unit);
 }
 
-static void advance_units(Clock *c, const OrrFailureKind *k)
-{
+static void advance_units(Clock *c, const OrrFailureKind *k) {
     if (c->index > 0) {
         OrrEvent e = orr_queue_pop(&c->units);
         push_unit(c, k, e.time_ns, e.id, orr_event_generation(&e) + 1);
@@ -45,8 +42,7 @@ static void advance_units(Clock *c, const OrrFailureKind *k)
     c->next_ns = c->units.n > 0 ? c->units.heap[0].time_ns : INT64_MAX;
 }
 
-static void advance(Clock *c, const OrrFailureKind *k)
-{
+static void advance(Clock *c, const OrrFailureKind *k) {
     if (has_unit_clocks(k)) {
         advance_units(c, k);
         c->index++;
@@ -55,7 +51,8 @@ static void advance(Clock *c, const OrrFailureKind *k)
     switch (k->law) {
     case ORR_LAW_WEIBULL:
     case ORR_LAW_EXPONENTIAL:
-        c->at_ns += k->mean_ns / (double)k->n_units * orr_random_exponential(c->random, c->index, 0);
+        c->at_ns +=
+            k->mean_ns / (double)k->n_units * orr_random_exponential(c->random, c->index, 0);
         c->next_ns = whole(c->at_ns);
         break;
     case ORR_LAW_EVENTS:
@@ -65,8 +62,7 @@ static void advance(Clock *c, const OrrFailureKind *k)
     c->index++;
 }
 
-static void find_next(OrrStrikes *s)
-{
+static void find_next(OrrStrikes *s) {
     s->next = 0;
     s->next_ns = INT64_MAX;
     for (uint32_t i = 0; i < s->n; i++)
@@ -76,8 +72,7 @@ static void find_next(OrrStrikes *s)
         }
 }
 
-void orr_strikes_init(OrrStrikes *s, const OrrRunSpec *spec, uint64_t seed)
-{
+void orr_strikes_init(OrrStrikes *s, const OrrRunSpec *spec, uint64_t seed) {
     *s = (OrrStrikes){.spec = spec, .n = spec->n_kinds};
     s->clocks = g_new0(Clock, spec->n_kinds + 1);
     for (uint32_t i = 0; i < s->n; i++) {
@@ -98,22 +93,19 @@ void orr_strikes_init(OrrStrikes *s, const OrrRunSpec *spec, uint64_t seed)
     find_next(s);
 }
 
-void orr_strikes_clear(OrrStrikes *s)
-{
+void orr_strikes_clear(OrrStrikes *s) {
     for (uint32_t i = 0; i < s->n; i++)
         orr_queue_clear(&s->clocks[i].units);
     g_free(s->clocks);
 }
 
-void orr_strikes_take(OrrStrikes *s)
-{
+void orr_strikes_take(OrrStrikes *s) {
     Clock *c = &s->clocks[s->next];
     c->taken = c->index;
     advance(c, &s->spec->kinds[s->next]);
     find_next(s);
 }
 
-double orr_strikes_exponential(const OrrStrikes *s, uint32_t kind, uint32_t what)
-{
+double orr_strikes_exponential(const OrrStrikes *s, uint32_t kind, uint32_t what) {
     return orr_random_exponential(s->clocks[kind].extra, s->clocks[kind].taken, what);
 }

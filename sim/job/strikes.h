@@ -1,5 +1,5 @@
-/* When each kind of failure strikes: counter-based, so that a strike does not depend on what the job
- * did before it, and two runs that differ in policy only meet the same failures. */
+/* When each kind of failure strikes: counter-based, so that a strike does not depend on what the
+ * job did before it, and two runs that differ in policy only meet the same failures. */
 #ifndef ORR_JOB_STRIKES_H
 #define ORR_JOB_STRIKES_H
 
@@ -11,8 +11,8 @@ typedef struct {
     const OrrRunSpec *spec;
     uint32_t n;
     struct OrrStrikeClock *clocks;
-    uint32_t next;    /* kind that strikes first */
-    int64_t next_ns;  /* INT64_MAX: nothing any more */
+    uint32_t next;   /* kind that strikes first */
+    int64_t next_ns; /* INT64_MAX: nothing any more */
 } OrrStrikes;
 
 void orr_strikes_init(OrrStrikes *s, const OrrRunSpec *spec, uint64_t seed);

@@ -21,7 +21,7 @@ typedef struct {
     const OrrCluster *cluster;
     const OrrPlacement *placement; /* NULL: rank r on GPU r */
     const OrrCost *cost;
-    const OrrNcclForce *force; /* NULL: nothing forced */
+    const OrrNcclForce *force;   /* NULL: nothing forced */
     const OrrPerturbs *perturbs; /* NULL: all is as it should be */
     uint64_t seed;               /* of what they draw */
 } OrrLowering;

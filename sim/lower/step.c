@@ -158,15 +158,18 @@ static void emit_gather(End *e, uint64_t n_params) {
     orr_builder_wait(e->w->b, updated);
 }
 
-/* What was gathered flat goes to each tensor's slice of each rank by a kernel of its own; before, the
- * slices were joined rank by rank into the buffers (nanotron distributed.py, all_gather_coalesced).
- * Half a launch each: a bare copy has no module and no autograd around it (cudaLaunchKernel alone is
- * 3 to 7 us in Kineto traces, where a profile's launch is 10). */
+/* What was gathered flat goes to each tensor's slice of each rank by a kernel of its own; before,
+ * the slices were joined rank by rank into the buffers (nanotron distributed.py,
+ * all_gather_coalesced). Half a launch each: a bare copy has no module and no autograd around it
+ * (cudaLaunchKernel alone is 3 to 7 us in Kineto traces, where a profile's launch is 10). */
 static void copy_slices(End *e, uint32_t gathered) {
     const OrrLower *w = e->w;
     double bytes = (double)e->n_params * orr_dtype_bytes(w->precision->gather);
-    OrrKernel k = {.kind = ORR_K_COPY, .dtype = (uint8_t)w->precision->gather, .label = "slices",
-                   .bytes_read = 2.0 * bytes, .bytes_written = 2.0 * bytes,
+    OrrKernel k = {.kind = ORR_K_COPY,
+                   .dtype = (uint8_t)w->precision->gather,
+                   .label = "slices",
+                   .bytes_read = 2.0 * bytes,
+                   .bytes_written = 2.0 * bytes,
                    .launches = w->dp * (e->n_tensors + 1) / 2 + 1};
     orr_builder_kernel(w->b, ORR_STREAM_COMPUTE, &k);
     orr_builder_wait(w->b, gathered);

@@ -1,8 +1,7 @@
 /* Owners of the strings and arrays in the specs; defaults. */
 #include "sim/model/spec.h"
 
-void orr_model_free(OrrModel *model)
-{
+void orr_model_free(OrrModel *model) {
     if (!model)
         return;
     g_free(model->name);
@@ -11,8 +10,7 @@ void orr_model_free(OrrModel *model)
     g_free(model);
 }
 
-void orr_framework_free(OrrFramework *framework)
-{
+void orr_framework_free(OrrFramework *framework) {
     if (!framework)
         return;
     g_free(framework->name);
@@ -21,8 +19,7 @@ void orr_framework_free(OrrFramework *framework)
     g_free(framework);
 }
 
-void orr_job_free(OrrJob *job)
-{
+void orr_job_free(OrrJob *job) {
     if (!job)
         return;
     g_free(job->name);
@@ -49,8 +46,7 @@ void orr_job_free(OrrJob *job)
     g_free(job);
 }
 
-static OrrDtype resolve(int rule, OrrDtype compute)
-{
+static OrrDtype resolve(int rule, OrrDtype compute) {
     if (rule != ORR_AS_COMPUTE)
         return (OrrDtype)rule;
     if (compute == ORR_TF32)
@@ -58,8 +54,7 @@ static OrrDtype resolve(int rule, OrrDtype compute)
     return compute == ORR_FP8 || compute == ORR_FP4 ? ORR_BF16 : compute;
 }
 
-void orr_precision_default(const OrrJobDefaults *defaults, OrrDtype compute, OrrPrecision *out)
-{
+void orr_precision_default(const OrrJobDefaults *defaults, OrrDtype compute, OrrPrecision *out) {
     out->compute = compute;
     out->parameters = resolve(defaults->parameters, compute);
     out->gradients = resolve(defaults->gradients, compute);

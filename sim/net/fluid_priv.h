@@ -7,8 +7,9 @@
 #include "sim/net/level.h"
 
 #define ORR_FLUID_NIL UINT32_MAX
-#define ORR_FLUID_WORK_PER_BYTE 1000000000u /* work in 1e-9 bytes: bytes/s times ns is an integer  \
-                                             */
+#define ORR_FLUID_WORK_PER_BYTE                                                                    \
+    1000000000u /* work in 1e-9 bytes: bytes/s times ns is an integer                              \
+                 */
 
 typedef struct {
     OrrWide left;       /* work at since_ns, in 1e-9 bytes */

@@ -9,7 +9,8 @@
 
 #include "sim/net/solver.h"
 
-#define ORR_LEVEL_BITS 36 /* x is right to scale / 2^36: below 1 byte/s for coef of 1/16 and more  \
+#define ORR_LEVEL_BITS                                                                             \
+    36                    /* x is right to scale / 2^36: below 1 byte/s for coef of 1/16 and more  \
                            */
 #define ORR_SCALE_BITS 32 /* keeps the slope of 2^14 flows in 64 bits, where division is fast */
 #define ORR_LEVEL_NONE UINT64_MAX /* of a constraint that stops nobody */

@@ -5,15 +5,14 @@
 typedef struct {
     const OrrMonteCarlo *mc;
     OrrRunSeed *out;
-    const uint32_t *todo;   /* which of out */
+    const uint32_t *todo; /* which of out */
     uint32_t n_todo;
-    gint next;              /* of todo; atomic */
+    gint next; /* of todo; atomic */
     gint is_stopped;
-    GAsyncQueue *done;      /* index + 1 */
+    GAsyncQueue *done; /* index + 1 */
 } Work;
 
-static gpointer worker(gpointer data)
-{
+static gpointer worker(gpointer data) {
     Work *w = data;
     for (;;) {
         uint32_t i = (uint32_t)g_atomic_int_add(&w->next, 1);
@@ -25,14 +24,12 @@ static gpointer worker(gpointer data)
     }
 }
 
-static bool keep(const OrrMonteCarlo *mc, const OrrRunSeed *seed, GError **error)
-{
+static bool keep(const OrrMonteCarlo *mc, const OrrRunSeed *seed, GError **error) {
     return !mc->store || mc->store->put(mc->store->data, seed, error);
 }
 
 /* Takes finished seeds as they come, until all are there. */
-static bool collect(Work *w, uint32_t already, GError **error)
-{
+static bool collect(Work *w, uint32_t already, GError **error) {
     const OrrMonteCarlo *mc = w->mc;
     for (uint32_t n = 0; n < w->n_todo; n++) {
         uint32_t i = GPOINTER_TO_UINT(g_async_queue_pop(w->done)) - 1;
@@ -44,8 +41,7 @@ static bool collect(Work *w, uint32_t already, GError **error)
     return true;
 }
 
-bool orr_monte_carlo(const OrrMonteCarlo *mc, OrrRunSeed *out, GError **error)
-{
+bool orr_monte_carlo(const OrrMonteCarlo *mc, OrrRunSeed *out, GError **error) {
     uint32_t n_causes = orr_run_n_causes(mc->spec), n_threads = mc->n_threads;
     g_autofree uint32_t *todo = g_new(uint32_t, mc->n_seeds + 1);
     Work w = {.mc = mc, .out = out, .todo = todo, .done = g_async_queue_new()};
@@ -68,8 +64,7 @@ bool orr_monte_carlo(const OrrMonteCarlo *mc, OrrRunSeed *out, GError **error)
     return is_done;
 }
 
-double orr_goodput_at(const OrrMonteCarlo *mc, uint32_t steps)
-{
+double orr_goodput_at(const OrrMonteCarlo *mc, uint32_t steps) {
     OrrRunSpec spec = *mc->spec; /* borrows everything but the interval */
     spec.checkpoint.interval_ns = 0;
     spec.checkpoint.interval_steps = steps;
@@ -86,8 +81,7 @@ double orr_goodput_at(const OrrMonteCarlo *mc, uint32_t steps)
     return sum / mc->n_seeds;
 }
 
-static uint32_t best_around(const OrrMonteCarlo *mc, uint32_t centre, double ratio, int each_way)
-{
+static uint32_t best_around(const OrrMonteCarlo *mc, uint32_t centre, double ratio, int each_way) {
     uint32_t best = centre, before = 0;
     double best_goodput = -1;
     for (int k = -each_way; k <= each_way; k++) {
@@ -104,8 +98,7 @@ static uint32_t best_around(const OrrMonteCarlo *mc, uint32_t centre, double rat
     return best;
 }
 
-uint32_t orr_search_interval(const OrrMonteCarlo *mc, uint32_t guess_steps)
-{
+uint32_t orr_search_interval(const OrrMonteCarlo *mc, uint32_t guess_steps) {
     uint32_t coarse = best_around(mc, MAX(guess_steps, 1), 2, 5); /* 1/32 to 32 times the guess */
-    return best_around(mc, coarse, pow(2, 0.2), 4);               /* steps of 15 % around the best */
+    return best_around(mc, coarse, pow(2, 0.2), 4); /* steps of 15 % around the best */
 }

@@ -1,19 +1,17 @@
-/* A run as tidy CSV: a value a row, in columns section, item, key, value, unit; item is a seed's number
- * in section seed, a cause in section lost. */
+/* A run as tidy CSV: a value a row, in columns section, item, key, value, unit; item is a seed's
+ * number in section seed, a cause in section lost. */
 #include "sim/report/run_priv.h"
 
 #include "sim/io/csv.h"
 
-static void put(OrrCsvWriter *w, const char *section, const char *item, const char *key)
-{
+static void put(OrrCsvWriter *w, const char *section, const char *item, const char *key) {
     orr_csv_put(w, section);
     orr_csv_put(w, item);
     orr_csv_put(w, key);
 }
 
 static void put_int(OrrCsvWriter *w, const char *section, const char *item, const char *key,
-                    int64_t value)
-{
+                    int64_t value) {
     put(w, section, item, key);
     orr_csv_put_int(w, value);
     orr_csv_put(w, g_str_has_suffix(key, "_ns") ? "ns" : "");
@@ -21,22 +19,19 @@ static void put_int(OrrCsvWriter *w, const char *section, const char *item, cons
 }
 
 static void put_double(OrrCsvWriter *w, const char *section, const char *item, const char *key,
-                       double value, const char *unit)
-{
+                       double value, const char *unit) {
     put(w, section, item, key);
     orr_csv_put_double(w, value);
     orr_csv_put(w, unit);
     orr_csv_end_row(w);
 }
 
-static void put_text(OrrCsvWriter *w, const char *key, const char *value)
-{
+static void put_text(OrrCsvWriter *w, const char *key, const char *value) {
     const char *const row[] = {"run", "", key, value, "", NULL};
     orr_csv_put_row(w, row);
 }
 
-static void put_seed(const OrrRunRecord *r, const OrrRunSeed *s, OrrCsvWriter *w)
-{
+static void put_seed(const OrrRunRecord *r, const OrrRunSeed *s, OrrCsvWriter *w) {
     g_autofree char *item = g_strdup_printf("%" G_GUINT64_FORMAT, s->seed);
     put_int(w, "seed", item, "wall_ns", s->wall_ns);
     put_int(w, "seed", item, "useful_ns", s->useful_ns);
@@ -50,8 +45,7 @@ static void put_seed(const OrrRunRecord *r, const OrrRunSeed *s, OrrCsvWriter *w
     }
 }
 
-static void write_csv(const OrrRunRecord *r, OrrOut *out)
-{
+static void write_csv(const OrrRunRecord *r, OrrOut *out) {
     OrrCsvWriter w = {.out = out};
     static const char *const header[] = {"section", "item", "key", "value", "unit", NULL};
     orr_csv_put_row(&w, header);

@@ -1,5 +1,5 @@
-/* Events of one seed: as CSV, a row an event; and as a Chrome trace, one track of training and losses,
- * strikes as instants, progress and replicas as counters. */
+/* Events of one seed: as CSV, a row an event; and as a Chrome trace, one track of training and
+ * losses, strikes as instants, progress and replicas as counters. */
 #include "sim/report/run_report.h"
 
 #include "sim/io/csv.h"
@@ -13,15 +13,13 @@ struct OrrRunEventWriter {
     bool is_trace;
 };
 
-static const char *cause_name(const OrrRunEventWriter *w, uint32_t cause)
-{
+static const char *cause_name(const OrrRunEventWriter *w, uint32_t cause) {
     return w->names.cause(w->names.data, cause);
 }
 
-OrrRunEventWriter *orr_run_events_csv(OrrOut *out, const OrrRunNames *names)
-{
-    static const char *const header[] = {"event", "begin_ns", "end_ns", "cause", "loss", "steps",
-                                         "step", "tokens", "lost_replicas", NULL};
+OrrRunEventWriter *orr_run_events_csv(OrrOut *out, const OrrRunNames *names) {
+    static const char *const header[] = {"event", "begin_ns", "end_ns", "cause",         "loss",
+                                         "steps", "step",     "tokens", "lost_replicas", NULL};
     OrrRunEventWriter *w = g_new0(OrrRunEventWriter, 1);
     w->names = *names;
     w->csv.out = out;
@@ -29,8 +27,7 @@ OrrRunEventWriter *orr_run_events_csv(OrrOut *out, const OrrRunNames *names)
     return w;
 }
 
-static void write_row(OrrRunEventWriter *w, const OrrRunEvent *e)
-{
+static void write_row(OrrRunEventWriter *w, const OrrRunEvent *e) {
     orr_csv_put(&w->csv, orr_run_event_names[e->kind]);
     orr_csv_put_int(&w->csv, e->begin_ns);
     orr_csv_put_int(&w->csv, e->end_ns);
@@ -44,8 +41,7 @@ static void write_row(OrrRunEventWriter *w, const OrrRunEvent *e)
 }
 
 /* The names of the process and of its track. */
-static void name_track(OrrJsonWriter *j, const char *what, const char *name, int tid)
-{
+static void name_track(OrrJsonWriter *j, const char *what, const char *name, int tid) {
     orr_json_begin_object_inline(j, NULL);
     orr_json_put_string(j, "ph", "M");
     orr_json_put_string(j, "name", what);
@@ -57,8 +53,7 @@ static void name_track(OrrJsonWriter *j, const char *what, const char *name, int
     orr_json_end_object(j);
 }
 
-OrrRunEventWriter *orr_run_events_trace(OrrOut *out, const OrrRunNames *names)
-{
+OrrRunEventWriter *orr_run_events_trace(OrrOut *out, const OrrRunNames *names) {
     OrrRunEventWriter *w = g_new0(OrrRunEventWriter, 1);
     w->names = *names;
     w->is_trace = true;
@@ -70,8 +65,7 @@ OrrRunEventWriter *orr_run_events_trace(OrrOut *out, const OrrRunNames *names)
     return w;
 }
 
-static void begin_event(OrrJsonWriter *j, const char *phase, const char *name, int64_t ns)
-{
+static void begin_event(OrrJsonWriter *j, const char *phase, const char *name, int64_t ns) {
     orr_json_begin_object_inline(j, NULL);
     orr_json_put_string(j, "ph", phase);
     orr_json_put_string(j, "name", name);
@@ -80,8 +74,7 @@ static void begin_event(OrrJsonWriter *j, const char *phase, const char *name, i
     orr_json_put_int(j, "tid", 0);
 }
 
-static void put_counter(OrrJsonWriter *j, const char *name, int64_t ns, int64_t value)
-{
+static void put_counter(OrrJsonWriter *j, const char *name, int64_t ns, int64_t value) {
     begin_event(j, "C", name, ns);
     orr_json_begin_object(j, "args");
     orr_json_put_int(j, name, value);
@@ -89,8 +82,7 @@ static void put_counter(OrrJsonWriter *j, const char *name, int64_t ns, int64_t 
     orr_json_end_object(j);
 }
 
-static void put_args(const OrrRunEventWriter *w, OrrJsonWriter *j, const OrrRunEvent *e)
-{
+static void put_args(const OrrRunEventWriter *w, OrrJsonWriter *j, const OrrRunEvent *e) {
     orr_json_begin_object(j, "args");
     if (e->kind != ORR_RUN_TRAIN)
         orr_json_put_string(j, "cause", cause_name(w, e->cause));
@@ -100,8 +92,7 @@ static void put_args(const OrrRunEventWriter *w, OrrJsonWriter *j, const OrrRunE
     orr_json_end_object(j);
 }
 
-static void write_trace(OrrRunEventWriter *w, const OrrRunEvent *e)
-{
+static void write_trace(OrrRunEventWriter *w, const OrrRunEvent *e) {
     OrrJsonWriter *j = &w->json;
     bool is_span = e->kind == ORR_RUN_TRAIN || e->kind == ORR_RUN_LOST;
     if (is_span) {
@@ -109,8 +100,9 @@ static void write_trace(OrrRunEventWriter *w, const OrrRunEvent *e)
                     e->begin_ns);
         orr_json_put_us(j, "dur", e->end_ns - e->begin_ns);
     } else {
-        begin_event(j, "i", e->kind == ORR_RUN_STRIKE ? cause_name(w, e->cause)
-                                                      : orr_run_event_names[e->kind],
+        begin_event(j, "i",
+                    e->kind == ORR_RUN_STRIKE ? cause_name(w, e->cause)
+                                              : orr_run_event_names[e->kind],
                     e->begin_ns);
         orr_json_put_string(j, "s", "p");
     }
@@ -122,8 +114,7 @@ static void write_trace(OrrRunEventWriter *w, const OrrRunEvent *e)
     }
 }
 
-void orr_run_events_write(void *writer, const OrrRunEvent *event)
-{
+void orr_run_events_write(void *writer, const OrrRunEvent *event) {
     OrrRunEventWriter *w = writer;
     if (w->is_trace)
         write_trace(w, event);
@@ -131,8 +122,7 @@ void orr_run_events_write(void *writer, const OrrRunEvent *event)
         write_row(w, event);
 }
 
-void orr_run_events_close(OrrRunEventWriter *w)
-{
+void orr_run_events_close(OrrRunEventWriter *w) {
     if (w->is_trace) {
         orr_json_end_array(&w->json);
         orr_json_put_string(&w->json, "displayTimeUnit", "ms");

@@ -8,16 +8,14 @@
 
 const OrrRunFormat *const orr_run_formats[] = {&orr_run__text, &orr_run__json, &orr_run__csv, NULL};
 
-const OrrRunFormat *orr_run_format_find(const char *name)
-{
+const OrrRunFormat *orr_run_format_find(const char *name) {
     for (int i = 0; orr_run_formats[i]; i++)
         if (strcmp(orr_run_formats[i]->name, name) == 0)
             return orr_run_formats[i];
     return NULL;
 }
 
-OrrFixed orr_run__span(double ns)
-{
+OrrFixed orr_run__span(double ns) {
     static const struct {
         double ns;
         const char *unit;
@@ -32,8 +30,7 @@ OrrFixed orr_run__span(double ns)
     return orr_report__time(ns);
 }
 
-uint32_t orr_run__by_loss(const OrrRunRecord *r, uint32_t *ids)
-{
+uint32_t orr_run__by_loss(const OrrRunRecord *r, uint32_t *ids) {
     uint32_t n = 0;
     for (uint32_t c = 0; c < r->n_causes; c++) {
         int64_t lost = orr_run_record_lost(r, c);
@@ -47,19 +44,16 @@ uint32_t orr_run__by_loss(const OrrRunRecord *r, uint32_t *ids)
     return n;
 }
 
-double orr_run__gpu_hours(const OrrRunRecord *r, int64_t ns)
-{
+double orr_run__gpu_hours(const OrrRunRecord *r, int64_t ns) {
     return (double)ns / 3600e9 * r->n_gpus;
 }
 
-double orr_run__usd(const OrrRunRecord *r, int64_t ns)
-{
+double orr_run__usd(const OrrRunRecord *r, int64_t ns) {
     const OrrRunFigure *cost = orr_run_record_figure(r, "cost_usd");
     return r->wall_ns > 0 ? cost->mean * (double)ns / (double)r->wall_ns : 0;
 }
 
-OrrLoss orr_run__mostly(const OrrRunRecord *r, uint32_t cause)
-{
+OrrLoss orr_run__mostly(const OrrRunRecord *r, uint32_t cause) {
     const int64_t *lost = &r->lost_ns[cause * ORR_N_LOSSES];
     int best = 0;
     for (int l = 1; l < ORR_N_LOSSES; l++)
@@ -68,8 +62,7 @@ OrrLoss orr_run__mostly(const OrrRunRecord *r, uint32_t cause)
     return (OrrLoss)best;
 }
 
-void orr_run_losses_table(const OrrRunRecord *r, OrrOut *out)
-{
+void orr_run_losses_table(const OrrRunRecord *r, OrrOut *out) {
     g_autofree uint32_t *ids = g_new(uint32_t, r->n_causes + 1);
     uint32_t n = orr_run__by_loss(r, ids);
     orr_out_puts(out, "cause,lost_share_percent,lost_h,stopped_h,rework_h,saving_h,slow_h\n");
@@ -79,9 +72,11 @@ void orr_run_losses_table(const OrrRunRecord *r, OrrOut *out)
         int64_t saving = l[ORR_LOSS_SAVE] + l[ORR_LOSS_SAVE_WAIT] + l[ORR_LOSS_EVALUATE];
         int64_t slow = l[ORR_LOSS_SLOW] + l[ORR_LOSS_SHRUNK] + l[ORR_LOSS_NOISE];
         int64_t rework = l[ORR_LOSS_REWORK];
-        const double row[] = {100 * (double)all / (double)r->wall_ns, (double)all / 3600e9,
+        const double row[] = {100 * (double)all / (double)r->wall_ns,
+                              (double)all / 3600e9,
                               (double)(all - saving - slow - rework) / 3600e9,
-                              (double)rework / 3600e9, (double)saving / 3600e9,
+                              (double)rework / 3600e9,
+                              (double)saving / 3600e9,
                               (double)slow / 3600e9};
         orr_out_puts(out, r->causes[ids[i]].name);
         for (guint k = 0; k < G_N_ELEMENTS(row); k++) {
@@ -92,8 +87,7 @@ void orr_run_losses_table(const OrrRunRecord *r, OrrOut *out)
     }
 }
 
-void orr_run_costs_table(const OrrRunRecord *r, OrrOut *out)
-{
+void orr_run_costs_table(const OrrRunRecord *r, OrrOut *out) {
     orr_out_puts(out, "contract,cost_usd\n");
     for (uint32_t i = 0; i < r->n_costs; i++) {
         orr_out_printf(out, "%s,", r->costs[i].name);

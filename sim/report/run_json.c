@@ -5,8 +5,7 @@
 
 #include <math.h>
 
-static void put_head(const OrrRunRecord *r, OrrJsonWriter *w)
-{
+static void put_head(const OrrRunRecord *r, OrrJsonWriter *w) {
     const OrrRecord *h = r->head;
     orr_json_put_string(w, "schema", "orrery.run/1");
     orr_json_put_string(w, "version", h->version);
@@ -43,8 +42,7 @@ static void put_head(const OrrRunRecord *r, OrrJsonWriter *w)
     orr_json_end_array(w);
 }
 
-static void put_what(const OrrRunRecord *r, OrrJsonWriter *w)
-{
+static void put_what(const OrrRunRecord *r, OrrJsonWriter *w) {
     const OrrRecord *h = r->head;
     orr_json_put_string(w, "run", r->run);
     orr_json_put_string(w, "job", h->job);
@@ -62,13 +60,11 @@ static void put_what(const OrrRunRecord *r, OrrJsonWriter *w)
     orr_json_put_int(w, "seeds", r->n_seeds);
 }
 
-static double mean_of(const OrrRunRecord *r, const char *name)
-{
+static double mean_of(const OrrRunRecord *r, const char *name) {
     return orr_run_record_figure(r, name)->mean;
 }
 
-static void put_means(const OrrRunRecord *r, OrrJsonWriter *w)
-{
+static void put_means(const OrrRunRecord *r, OrrJsonWriter *w) {
     static const char *const names[] = {"goodput_frac", "ettr_frac", "mfu_run_frac"};
     orr_json_put_int(w, "wall_ns", r->wall_ns);
     orr_json_put_int(w, "useful_ns", r->useful_ns);
@@ -77,8 +73,7 @@ static void put_means(const OrrRunRecord *r, OrrJsonWriter *w)
     orr_json_put_int(w, "mtbi_ns", llround(mean_of(r, "mtbi_ns")));
 }
 
-static void put_causes(const OrrRunRecord *r, OrrJsonWriter *w)
-{
+static void put_causes(const OrrRunRecord *r, OrrJsonWriter *w) {
     orr_json_begin_array(w, "interruptions");
     for (uint32_t c = 0; c < r->n_causes; c++) {
         if (!r->causes[c].is_interruption)
@@ -108,8 +103,7 @@ static void put_causes(const OrrRunRecord *r, OrrJsonWriter *w)
     orr_json_end_array(w);
 }
 
-static void put_losses(const OrrRunRecord *r, OrrJsonWriter *w)
-{
+static void put_losses(const OrrRunRecord *r, OrrJsonWriter *w) {
     orr_json_begin_array(w, "lost");
     for (uint32_t c = 0; c < r->n_causes; c++) {
         int64_t ns = orr_run_record_lost(r, c);
@@ -131,8 +125,7 @@ static void put_losses(const OrrRunRecord *r, OrrJsonWriter *w)
     orr_json_end_array(w);
 }
 
-static void put_checkpoint(const OrrRunRecord *r, OrrJsonWriter *w)
-{
+static void put_checkpoint(const OrrRunRecord *r, OrrJsonWriter *w) {
     orr_json_begin_object(w, "checkpoint");
     orr_json_put_string(w, "policy", r->interval_policy);
     orr_json_put_double(w, "bytes", r->state_bytes);
@@ -158,8 +151,7 @@ static void put_checkpoint(const OrrRunRecord *r, OrrJsonWriter *w)
     orr_json_end_object(w);
 }
 
-static void put_money(const OrrRunRecord *r, OrrJsonWriter *w)
-{
+static void put_money(const OrrRunRecord *r, OrrJsonWriter *w) {
     orr_json_put_double(w, "cost_usd", mean_of(r, "cost_usd"));
     orr_json_put_double(w, "energy_mwh", mean_of(r, "energy_mwh"));
     orr_json_put_double(w, "carbon_kg", mean_of(r, "carbon_kg"));
@@ -182,8 +174,7 @@ static void put_money(const OrrRunRecord *r, OrrJsonWriter *w)
     orr_json_end_array(w);
 }
 
-static void put_figures(const OrrRunRecord *r, OrrJsonWriter *w)
-{
+static void put_figures(const OrrRunRecord *r, OrrJsonWriter *w) {
     orr_json_begin_object(w, "percentiles");
     for (uint32_t i = 0; i < r->n_figures; i++) {
         const OrrRunFigure *f = &r->figures[i];
@@ -198,8 +189,7 @@ static void put_figures(const OrrRunRecord *r, OrrJsonWriter *w)
     orr_json_end_object(w);
 }
 
-static void put_seed(const OrrRunRecord *r, const OrrRunSeed *s, OrrJsonWriter *w)
-{
+static void put_seed(const OrrRunRecord *r, const OrrRunSeed *s, OrrJsonWriter *w) {
     orr_json_begin_object_inline(w, NULL);
     orr_json_put_int(w, "seed", (int64_t)s->seed);
     orr_json_put_int(w, "wall_ns", s->wall_ns);
@@ -226,8 +216,7 @@ static void put_seed(const OrrRunRecord *r, const OrrRunSeed *s, OrrJsonWriter *
     orr_json_end_object(w);
 }
 
-static void write_json(const OrrRunRecord *r, OrrOut *out)
-{
+static void write_json(const OrrRunRecord *r, OrrOut *out) {
     OrrJsonWriter w = {.out = out, .is_pretty = true};
     orr_json_begin_object(&w, NULL);
     put_head(r, &w);

@@ -1,5 +1,5 @@
-/* Whole runs as text for people, JSON (schema orrery.run/1) and tidy CSV; their events as CSV and as a
- * Chrome trace. */
+/* Whole runs as text for people, JSON (schema orrery.run/1) and tidy CSV; their events as CSV and
+ * as a Chrome trace. */
 #ifndef ORR_REPORT_RUN_REPORT_H
 #define ORR_REPORT_RUN_REPORT_H
 
@@ -11,7 +11,7 @@ typedef struct {
     const char *name, *summary, *source;
     void (*write)(const OrrRunRecord *record, OrrOut *out);
 } OrrRunFormat;
-extern const OrrRunFormat *const orr_run_formats[]; /* NULL-terminated */
+extern const OrrRunFormat *const orr_run_formats[];        /* NULL-terminated */
 const OrrRunFormat *orr_run_format_find(const char *name); /* NULL if there is none */
 
 /* Names that events refer to by number. */

@@ -10,8 +10,7 @@
 /* How a figure is shown. */
 typedef enum { SHOW_SPAN, SHOW_SHARE, SHOW_COUNT, SHOW_ONE } Show;
 
-static OrrFixed show(double x, Show how)
-{
+static OrrFixed show(double x, Show how) {
     switch (how) {
     case SHOW_SPAN:
         return orr_run__span(x);
@@ -26,8 +25,7 @@ static OrrFixed show(double x, Show how)
 }
 
 static void figure_row(const OrrRunRecord *r, OrrOut *out, const char *name, const char *label,
-                       Show how)
-{
+                       Show how) {
     const OrrRunFigure *f = orr_run_record_figure(r, name);
     if (r->n_seeds == 1) {
         orr_out_printf(out, "  %-26s %13s\n", label, show(f->mean, how).text);
@@ -38,8 +36,7 @@ static void figure_row(const OrrRunRecord *r, OrrOut *out, const char *name, con
                    show(f->p95, how).text);
 }
 
-static void figures(const OrrRunRecord *r, OrrOut *out)
-{
+static void figures(const OrrRunRecord *r, OrrOut *out) {
     if (r->n_seeds > 1)
         orr_out_printf(out, "  %-26s %13s %12s %13s %13s %13s\n", "", "mean", "+- (95 %)", "5 %",
                        "median", "95 %");
@@ -62,8 +59,7 @@ static void figures(const OrrRunRecord *r, OrrOut *out)
     }
 }
 
-static void headline(const OrrRunRecord *r, OrrOut *out)
-{
+static void headline(const OrrRunRecord *r, OrrOut *out) {
     const OrrRecord *h = r->head;
     orr_out_printf(out, "%s: %s\n", r->run, *r->summary ? r->summary : "a whole run");
     orr_out_printf(out, "%u GPUs on %u nodes", r->n_gpus, r->n_nodes);
@@ -84,12 +80,12 @@ static void headline(const OrrRunRecord *r, OrrOut *out)
     figures(r, out);
 }
 
-static void losses(const OrrRunRecord *r, OrrOut *out)
-{
+static void losses(const OrrRunRecord *r, OrrOut *out) {
     g_autofree uint32_t *ids = g_new(uint32_t, r->n_causes + 1);
     uint32_t n = orr_run__by_loss(r, ids);
-    orr_out_printf(out, "\n%-28s %9s %11s %9s %13s %13s  %s\n", "Lost to (mean of the seeds)", "count",
-                   "time", "of wall", "GPU-hours", r->usd_per_gpu_h > 0 ? "USD" : "", "mostly");
+    orr_out_printf(out, "\n%-28s %9s %11s %9s %13s %13s  %s\n", "Lost to (mean of the seeds)",
+                   "count", "time", "of wall", "GPU-hours", r->usd_per_gpu_h > 0 ? "USD" : "",
+                   "mostly");
     for (uint32_t i = 0; i < n; i++) {
         const OrrRunCause *c = &r->causes[ids[i]];
         int64_t ns = orr_run_record_lost(r, ids[i]);
@@ -109,8 +105,7 @@ static void losses(const OrrRunRecord *r, OrrOut *out)
                    orr_run__span((double)r->wall_ns).text, "100.0 %");
 }
 
-static void went_on(const OrrRunRecord *r, OrrOut *out)
-{
+static void went_on(const OrrRunRecord *r, OrrOut *out) {
     orr_out_puts(out, "\nWhat the lost time went on\n");
     for (uint32_t l = 0; l < ORR_N_LOSSES; l++) {
         int64_t ns = 0;
@@ -123,8 +118,7 @@ static void went_on(const OrrRunRecord *r, OrrOut *out)
     }
 }
 
-static void rates(const OrrRunRecord *r, OrrOut *out)
-{
+static void rates(const OrrRunRecord *r, OrrOut *out) {
     if (r->n_causes == r->n_own)
         return;
     orr_out_printf(out, "\n%-28s %-10s %-8s %14s %12s %11s %9s\n", "Rates put in", "component",
@@ -142,8 +136,7 @@ static void rates(const OrrRunRecord *r, OrrOut *out)
     }
 }
 
-static void checkpoints(const OrrRunRecord *r, OrrOut *out)
-{
+static void checkpoints(const OrrRunRecord *r, OrrOut *out) {
     if (r->n_tiers == 0)
         return;
     g_autofree char *bytes = orr_units_bytes_si(r->state_bytes);
@@ -168,8 +161,7 @@ static void checkpoints(const OrrRunRecord *r, OrrOut *out)
     }
 }
 
-static void money(const OrrRunRecord *r, OrrOut *out)
-{
+static void money(const OrrRunRecord *r, OrrOut *out) {
     if (r->n_costs == 0)
         return;
     orr_out_printf(out, "\nThe same run under other contracts (prices %s of %s)\n", r->prices,
@@ -178,17 +170,18 @@ static void money(const OrrRunRecord *r, OrrOut *out)
         orr_out_printf(out, "  %-26s %17s USD  %s\n", r->costs[i].name,
                        orr_report__count(r->costs[i].usd).text, r->costs[i].note);
     if (r->breakeven_h > 0)
-        orr_out_printf(out, "  buying is cheaper than renting on demand after %s hours of use "
-                       "(%s months)\n", orr_report__count(r->breakeven_h).text,
+        orr_out_printf(out,
+                       "  buying is cheaper than renting on demand after %s hours of use "
+                       "(%s months)\n",
+                       orr_report__count(r->breakeven_h).text,
                        orr_report__fixed(r->breakeven_h / (365.25 * 24 / 12), 1).text);
 }
 
-static void rests_on(const OrrRunRecord *r, OrrOut *out)
-{
+static void rests_on(const OrrRunRecord *r, OrrOut *out) {
     const OrrRecord *h = r->head;
     for (uint32_t i = 0; i < h->n_warnings; i++) {
-        g_autofree char *first = g_strdup_printf("%s  ! %s: ", i == 0 ? "\nWarnings\n" : "",
-                                                 h->warnings[i].code);
+        g_autofree char *first =
+            g_strdup_printf("%s  ! %s: ", i == 0 ? "\nWarnings\n" : "", h->warnings[i].code);
         if (i == 0)
             orr_out_puts(out, "\nWarnings\n");
         orr_report__wrap(out, i == 0 ? first + strlen("\nWarnings\n") : first, h->warnings[i].text);
@@ -201,8 +194,7 @@ static void rests_on(const OrrRunRecord *r, OrrOut *out)
                        h->assumptions[i].origin);
 }
 
-static void write_text(const OrrRunRecord *r, OrrOut *out)
-{
+static void write_text(const OrrRunRecord *r, OrrOut *out) {
     headline(r, out);
     losses(r, out);
     went_on(r, out);

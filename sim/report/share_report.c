@@ -12,8 +12,7 @@ typedef struct {
     int64_t unit_ns;
 } Part;
 
-static void parts_of(const OrrShareAccount *a, Part *p)
-{
+static void parts_of(const OrrShareAccount *a, Part *p) {
     const Part all[N_PARTS] = {
         {"useful", "useful", a->useful},
         {"lost", "lost: done twice, started again", a->lost},
@@ -24,27 +23,23 @@ static void parts_of(const OrrShareAccount *a, Part *p)
         p[i] = all[i];
 }
 
-static double share_of(const OrrShareAccount *a, int64_t unit_ns)
-{
+static double share_of(const OrrShareAccount *a, int64_t unit_ns) {
     double all = (double)a->units * (double)a->makespan_ns;
     return all > 0 ? (double)unit_ns / all : 0;
 }
 
-static double mean_wait_ns(const OrrShareReport *r)
-{
+static double mean_wait_ns(const OrrShareReport *r) {
     double sum = 0;
     for (uint32_t i = 0; i < r->spec->n_jobs; i++)
         sum += (double)r->results[i].waited_ns;
     return sum / r->spec->n_jobs;
 }
 
-static void hours(OrrOut *out, int64_t ns, int width)
-{
+static void hours(OrrOut *out, int64_t ns, int width) {
     orr_out_printf(out, " %*s", width, orr_report__fixed((double)ns / 3600e9, 2).text);
 }
 
-void orr_share_text(const OrrShareReport *r, OrrOut *out)
-{
+void orr_share_text(const OrrShareReport *r, OrrOut *out) {
     const OrrShareSpec *s = r->spec;
     Part parts[N_PARTS];
     parts_of(r->account, parts);
@@ -58,8 +53,8 @@ void orr_share_text(const OrrShareReport *r, OrrOut *out)
     for (int i = 0; i < N_PARTS; i++)
         orr_out_printf(out, "  %-44s %8s\n", parts[i].words,
                        orr_report__percent(share_of(r->account, parts[i].unit_ns)).text);
-    orr_out_printf(out, "\n  %-20s %6s %9s %9s %9s %9s %9s %6s %6s\n", "job, times in hours", "GPUs",
-                   "submit", "start", "end", "waited", "lost", "racks", "preempted");
+    orr_out_printf(out, "\n  %-20s %6s %9s %9s %9s %9s %9s %6s %6s\n", "job, times in hours",
+                   "GPUs", "submit", "start", "end", "waited", "lost", "racks", "preempted");
     for (uint32_t i = 0; i < s->n_jobs; i++) {
         const OrrShareResult *x = &r->results[i];
         orr_out_printf(out, "  %-20s %6s", s->jobs[i].name,
@@ -73,8 +68,7 @@ void orr_share_text(const OrrShareReport *r, OrrOut *out)
     }
 }
 
-void orr_share_json(const OrrShareReport *r, OrrOut *out)
-{
+void orr_share_json(const OrrShareReport *r, OrrOut *out) {
     OrrJsonWriter w = {.out = out, .is_pretty = true};
     const OrrShareSpec *s = r->spec;
     Part parts[N_PARTS];
@@ -117,11 +111,11 @@ void orr_share_json(const OrrShareReport *r, OrrOut *out)
     orr_out_puts(out, "\n");
 }
 
-void orr_share_csv(const OrrShareReport *r, OrrOut *out)
-{
+void orr_share_csv(const OrrShareReport *r, OrrOut *out) {
     OrrCsvWriter w = {.out = out};
-    static const char *const header[] = {"name", "gpus", "submit_ns", "start_ns", "end_ns",
-                                         "waited_ns", "lost_ns", "racks", "preemptions", NULL};
+    static const char *const header[] = {"name",        "gpus",      "submit_ns", "start_ns",
+                                         "end_ns",      "waited_ns", "lost_ns",   "racks",
+                                         "preemptions", NULL};
     orr_csv_put_row(&w, header);
     for (uint32_t i = 0; i < r->spec->n_jobs; i++) {
         const OrrShareResult *x = &r->results[i];

@@ -118,10 +118,10 @@ static void communication_row(const OrrRecord *r, const OrrRecordComm *c, OrrOut
 void orr_report__communication(const OrrRecord *r, OrrOut *out) {
     if (r->n_comms == 0)
         return;
-    orr_out_puts(out,
-                 "\nCommunication: mean per rank and step; wait is from the own launch to the last "
-                 "arrival;\nexposed is wait or move with the compute stream idle for it, so a wait for "
-                 "another stage,\nwhich the time account calls pipeline bubble, counts here too\n");
+    orr_out_puts(
+        out, "\nCommunication: mean per rank and step; wait is from the own launch to the last "
+             "arrival;\nexposed is wait or move with the compute stream idle for it, so a wait for "
+             "another stage,\nwhich the time account calls pipeline bubble, counts here too\n");
     orr_out_printf(out, "  %-12s %-14s %5s %-13s %6s %8s %8s %8s %8s %7s\n", "kind", "collective",
                    "ranks", "algorithm", "calls", "GiB", "move ms", "wait ms", "exposed",
                    "of step");

@@ -244,11 +244,12 @@ static char *comm_flaw(const OrrRecord *r) {
         const OrrRecordComm *c = &r->comms[i];
         if (c->count < 0 || c->bytes < 0 || c->transfer_ns < 0 || c->wait_ns < 0 ||
             c->exposed_ns < 0 || c->exposed_ns > c->transfer_ns + c->wait_ns + 1)
-            return g_strdup_printf("communication %s over %u ranks: exposed time of %" G_GINT64_FORMAT
-                                   " ns is not part of transfer (%" G_GINT64_FORMAT " ns) and wait (%"
-                                   G_GINT64_FORMAT " ns), or a negative number",
-                                   orr_comm_kind_name(c->kind), c->group_size, c->exposed_ns,
-                                   c->transfer_ns, c->wait_ns);
+            return g_strdup_printf(
+                "communication %s over %u ranks: exposed time of %" G_GINT64_FORMAT
+                " ns is not part of transfer (%" G_GINT64_FORMAT " ns) and wait (%" G_GINT64_FORMAT
+                " ns), or a negative number",
+                orr_comm_kind_name(c->kind), c->group_size, c->exposed_ns, c->transfer_ns,
+                c->wait_ns);
     }
     return NULL;
 }

@@ -131,9 +131,9 @@ typedef struct OrrRecord {
     uint32_t n_perturbs;
     OrrRecordStraggler *stragglers; /* most waited for first */
     uint32_t n_stragglers;
-    int64_t sound_step_time_ns;      /* without the perturbations; 0 if there are none */
+    int64_t sound_step_time_ns; /* without the perturbations; 0 if there are none */
     OrrRecordPercentiles percentiles;
-    OrrRecordWaits waits;            /* of ranks in a step */
+    OrrRecordWaits waits; /* of ranks in a step */
 
     uint32_t world_size;
     OrrRecordLayout layout;

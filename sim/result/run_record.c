@@ -8,38 +8,33 @@
 
 #define NORMAL_95 1.959963984540054 /* 0.975 quantile of the normal distribution */
 
-const char *orr_loss_name(OrrLoss loss)
-{
+const char *orr_loss_name(OrrLoss loss) {
     static const char *const names[ORR_N_LOSSES] = {
-        "queue", "start", "load",      "detect", "diagnose", "replace", "repair",   "down", "rework",
-        "save",  "save_wait", "slow", "shrunk", "stall",    "evaluate", "noise",   "end"};
+        "queue", "start",     "load", "detect", "diagnose", "replace",  "repair", "down", "rework",
+        "save",  "save_wait", "slow", "shrunk", "stall",    "evaluate", "noise",  "end"};
     return names[loss];
 }
 
-void orr_run_seed_init(OrrRunSeed *s, uint64_t seed, uint32_t n_causes)
-{
+void orr_run_seed_init(OrrRunSeed *s, uint64_t seed, uint32_t n_causes) {
     *s = (OrrRunSeed){.seed = seed};
     s->lost_ns = g_new0(int64_t, (gsize)n_causes * ORR_N_LOSSES);
     s->strikes = g_new0(int64_t, n_causes);
 }
 
-void orr_run_seed_clear(OrrRunSeed *s)
-{
+void orr_run_seed_clear(OrrRunSeed *s) {
     g_free(s->lost_ns);
     g_free(s->strikes);
     *s = (OrrRunSeed){0};
 }
 
-int64_t orr_run_seed_lost(const OrrRunSeed *s, uint32_t cause)
-{
+int64_t orr_run_seed_lost(const OrrRunSeed *s, uint32_t cause) {
     int64_t sum = 0;
     for (int l = 0; l < ORR_N_LOSSES; l++)
         sum += s->lost_ns[cause * ORR_N_LOSSES + l];
     return sum;
 }
 
-char *orr_run_seed_flaw(const OrrRunSeed *s, uint32_t n_causes)
-{
+char *orr_run_seed_flaw(const OrrRunSeed *s, uint32_t n_causes) {
     int64_t sum = s->useful_ns;
     for (uint32_t c = 0; c < n_causes; c++)
         for (int l = 0; l < ORR_N_LOSSES; l++) {
@@ -50,13 +45,13 @@ char *orr_run_seed_flaw(const OrrRunSeed *s, uint32_t n_causes)
             sum += ns;
         }
     if (sum != s->wall_ns || s->useful_ns < 0)
-        return g_strdup_printf("useful and lost are %" G_GINT64_FORMAT " ns, the wall time is %"
-                               G_GINT64_FORMAT, sum, s->wall_ns);
+        return g_strdup_printf("useful and lost are %" G_GINT64_FORMAT
+                               " ns, the wall time is %" G_GINT64_FORMAT,
+                               sum, s->wall_ns);
     return NULL;
 }
 
-OrrRunRecord *orr_run_record_new(uint32_t n_causes, uint32_t n_seeds)
-{
+OrrRunRecord *orr_run_record_new(uint32_t n_causes, uint32_t n_seeds) {
     OrrRunRecord *r = g_new0(OrrRunRecord, 1);
     r->head = orr_record_new();
     r->run = g_strdup("");
@@ -77,8 +72,7 @@ OrrRunRecord *orr_run_record_new(uint32_t n_causes, uint32_t n_seeds)
     return r;
 }
 
-void orr_run_record_free(OrrRunRecord *r)
-{
+void orr_run_record_free(OrrRunRecord *r) {
     if (!r)
         return;
     for (uint32_t i = 0; i < r->n_causes; i++) {
@@ -101,8 +95,7 @@ void orr_run_record_free(OrrRunRecord *r)
     g_free(r);
 }
 
-static void add_figure(OrrRunRecord *r, const char *name, const char *unit, const double *x)
-{
+static void add_figure(OrrRunRecord *r, const char *name, const char *unit, const double *x) {
     uint32_t n = r->n_seeds;
     r->figures = g_renew(OrrRunFigure, r->figures, r->n_figures + 1);
     OrrRunFigure *f = &r->figures[r->n_figures++];
@@ -115,45 +108,58 @@ static void add_figure(OrrRunRecord *r, const char *name, const char *unit, cons
     f->p95 = orr_stats_percentile(x, n, 0.95);
 }
 
-static int64_t queued_ns(const OrrRunRecord *r, const OrrRunSeed *s)
-{
+static int64_t queued_ns(const OrrRunRecord *r, const OrrRunSeed *s) {
     int64_t sum = 0;
     for (uint32_t c = 0; c < r->n_causes; c++)
         sum += s->lost_ns[c * ORR_N_LOSSES + ORR_LOSS_QUEUE];
     return sum;
 }
 
-static double ratio(double a, double b)
-{
+static double ratio(double a, double b) {
     return b > 0 ? a / b : 0;
 }
 
 /* The figures of one seed, in the order of the names below. */
 enum { N_FIGURES = 13 };
 static const char *const figure_names[N_FIGURES][2] = {
-    {"wall_ns", "ns"}, {"useful_ns", "ns"}, {"goodput_frac", ""}, {"ettr_frac", ""},
-    {"mfu_run_frac", ""}, {"mtbi_ns", "ns"}, {"interruptions", ""}, {"tokens", "tokens"},
-    {"gpu_hours", "h"}, {"cost_usd", "USD"}, {"usd_per_million_tokens", "USD"},
-    {"energy_mwh", "MWh"}, {"carbon_kg", "kg"},
+    {"wall_ns", "ns"},
+    {"useful_ns", "ns"},
+    {"goodput_frac", ""},
+    {"ettr_frac", ""},
+    {"mfu_run_frac", ""},
+    {"mtbi_ns", "ns"},
+    {"interruptions", ""},
+    {"tokens", "tokens"},
+    {"gpu_hours", "h"},
+    {"cost_usd", "USD"},
+    {"usd_per_million_tokens", "USD"},
+    {"energy_mwh", "MWh"},
+    {"carbon_kg", "kg"},
 };
 
-static void figures_of(const OrrRunRecord *r, const OrrRunSeed *s, double *x)
-{
+static void figures_of(const OrrRunRecord *r, const OrrRunSeed *s, double *x) {
     double wall = (double)s->wall_ns, own = wall - (double)queued_ns(r, s);
-    double gpu_hours = wall / 3600e9 * (r->n_gpus + 1.0 * r->n_spare_nodes * r->n_gpus /
-                                                        MAX(r->n_nodes, 1));
+    double gpu_hours =
+        wall / 3600e9 * (r->n_gpus + 1.0 * r->n_spare_nodes * r->n_gpus / MAX(r->n_nodes, 1));
     const double all[N_FIGURES] = {
-        wall, (double)s->useful_ns, ratio((double)s->useful_ns, wall),
-        ratio((double)s->productive_ns, own), ratio(s->mfu_ns, wall),
-        s->interruptions > 0 ? wall / (double)s->interruptions : wall, (double)s->interruptions,
-        (double)s->tokens, gpu_hours, s->cost_usd, ratio(s->cost_usd * 1e6, (double)s->tokens),
-        s->energy_mwh, s->carbon_kg,
+        wall,
+        (double)s->useful_ns,
+        ratio((double)s->useful_ns, wall),
+        ratio((double)s->productive_ns, own),
+        ratio(s->mfu_ns, wall),
+        s->interruptions > 0 ? wall / (double)s->interruptions : wall,
+        (double)s->interruptions,
+        (double)s->tokens,
+        gpu_hours,
+        s->cost_usd,
+        ratio(s->cost_usd * 1e6, (double)s->tokens),
+        s->energy_mwh,
+        s->carbon_kg,
     };
     memcpy(x, all, sizeof all);
 }
 
-static void settle_losses(OrrRunRecord *r)
-{
+static void settle_losses(OrrRunRecord *r) {
     __int128 wall = 0, useful = 0;
     uint32_t n = r->n_causes * ORR_N_LOSSES;
     g_autofree __int128 *sum = g_new0(__int128, n + 1);
@@ -170,23 +176,20 @@ static void settle_losses(OrrRunRecord *r)
     orr_record_settle(r->lost_ns, n, r->wall_ns - r->useful_ns);
 }
 
-static void settle_counts(OrrRunRecord *r)
-{
+static void settle_counts(OrrRunRecord *r) {
     g_autofree double *x = g_new(double, r->n_seeds + 1);
     for (uint32_t c = 0; c < r->n_causes; c++) {
         for (uint32_t i = 0; i < r->n_seeds; i++)
             x[i] = (double)r->seeds[i].strikes[c];
         r->causes[c].mean_count = orr_stats_mean(x, r->n_seeds);
-        r->causes[c].ci95_count =
-            NORMAL_95 * orr_stats_deviation(x, r->n_seeds) / sqrt(r->n_seeds);
+        r->causes[c].ci95_count = NORMAL_95 * orr_stats_deviation(x, r->n_seeds) / sqrt(r->n_seeds);
         if (r->causes[c].mtbf_job_h > 0)
             r->causes[c].expected = (double)r->wall_ns / 3600e9 / r->causes[c].mtbf_job_h;
     }
 }
 
 /* All the time over all the interruptions: the mean of the seeds' quotients would be too long. */
-static void settle_mtbi(OrrRunRecord *r)
-{
+static void settle_mtbi(OrrRunRecord *r) {
     double wall = 0, stops = 0;
     for (uint32_t i = 0; i < r->n_seeds; i++) {
         wall += (double)r->seeds[i].wall_ns;
@@ -197,8 +200,7 @@ static void settle_mtbi(OrrRunRecord *r)
             r->figures[f].mean = stops > 0 ? wall / stops : wall / r->n_seeds;
 }
 
-void orr_run_record_settle(OrrRunRecord *r)
-{
+void orr_run_record_settle(OrrRunRecord *r) {
     g_assert(r->n_seeds > 0 && r->n_figures == 0);
     g_autofree double *one = g_new(double, N_FIGURES);
     g_autofree double *all = g_new(double, (gsize)N_FIGURES * r->n_seeds);
@@ -214,22 +216,19 @@ void orr_run_record_settle(OrrRunRecord *r)
     settle_mtbi(r);
 }
 
-const OrrRunFigure *orr_run_record_figure(const OrrRunRecord *r, const char *name)
-{
+const OrrRunFigure *orr_run_record_figure(const OrrRunRecord *r, const char *name) {
     for (uint32_t i = 0; i < r->n_figures; i++)
         if (strcmp(r->figures[i].name, name) == 0)
             return &r->figures[i];
     return NULL;
 }
 
-void orr_run_record_add_cost(OrrRunRecord *r, const char *name, double usd, const char *note)
-{
+void orr_run_record_add_cost(OrrRunRecord *r, const char *name, double usd, const char *note) {
     r->costs = g_renew(OrrRunCost, r->costs, r->n_costs + 1);
     r->costs[r->n_costs++] = (OrrRunCost){g_strdup(name), g_strdup(note), usd};
 }
 
-int64_t orr_run_record_lost(const OrrRunRecord *r, uint32_t cause)
-{
+int64_t orr_run_record_lost(const OrrRunRecord *r, uint32_t cause) {
     int64_t sum = 0;
     for (int l = 0; l < ORR_N_LOSSES; l++)
         sum += r->lost_ns[cause * ORR_N_LOSSES + l];
@@ -238,17 +237,22 @@ int64_t orr_run_record_lost(const OrrRunRecord *r, uint32_t cause)
 
 /* The whole numbers of a seed in the order of its line. */
 #define N_WHOLE 11
-static void whole_fields(OrrRunSeed *s, int64_t **f)
-{
-    int64_t *all[N_WHOLE] = {&s->wall_ns, &s->useful_ns, &s->steps, &s->tokens,
-                                 &s->reworked_steps, &s->productive_ns, &s->checkpoints,
-                                 &s->most_lost_ns, &s->interruptions, &s->unclean_rollbacks,
-                                 &s->short_of_nodes_ns};
+static void whole_fields(OrrRunSeed *s, int64_t **f) {
+    int64_t *all[N_WHOLE] = {&s->wall_ns,
+                             &s->useful_ns,
+                             &s->steps,
+                             &s->tokens,
+                             &s->reworked_steps,
+                             &s->productive_ns,
+                             &s->checkpoints,
+                             &s->most_lost_ns,
+                             &s->interruptions,
+                             &s->unclean_rollbacks,
+                             &s->short_of_nodes_ns};
     memcpy(f, all, sizeof all);
 }
 
-char *orr_run_seed_line(const OrrRunSeed *s, uint32_t n_causes)
-{
+char *orr_run_seed_line(const OrrRunSeed *s, uint32_t n_causes) {
     int64_t *fields[N_WHOLE];
     OrrRunSeed copy = *s;
     whole_fields(&copy, fields);
@@ -264,13 +268,11 @@ char *orr_run_seed_line(const OrrRunSeed *s, uint32_t n_causes)
     return g_string_free(line, FALSE);
 }
 
-static bool parse_whole(const char *word, int64_t *value)
-{
+static bool parse_whole(const char *word, int64_t *value) {
     return g_ascii_string_to_signed(word, 10, 0, INT64_MAX, value, NULL);
 }
 
-bool orr_run_seed_parse(OrrRunSeed *s, uint32_t n_causes, const char *line)
-{
+bool orr_run_seed_parse(OrrRunSeed *s, uint32_t n_causes, const char *line) {
     int64_t *fields[N_WHOLE], done;
     whole_fields(s, fields);
     g_auto(GStrv) words = g_strsplit(line, " ", -1);

@@ -8,43 +8,44 @@
 
 /* What the time that was lost went on. */
 typedef enum {
-    ORR_LOSS_QUEUE,    /* waiting for the cluster: not the run's own time (ETTR leaves it out) */
-    ORR_LOSS_START,    /* processes, communicators */
-    ORR_LOSS_LOAD,     /* checkpoint read back */
-    ORR_LOSS_DETECT,   /* until somebody or something knows */
-    ORR_LOSS_DIAGNOSE, /* until it is known which node */
-    ORR_LOSS_REPLACE,  /* nodes from the spares */
-    ORR_LOSS_REPAIR,   /* no spare left: waiting for a repair */
-    ORR_LOSS_DOWN,     /* planned stop, or the cluster taken away */
-    ORR_LOSS_REWORK,   /* steps done twice, and the step in hand */
-    ORR_LOSS_SAVE,     /* training stands while a checkpoint is taken */
+    ORR_LOSS_QUEUE,     /* waiting for the cluster: not the run's own time (ETTR leaves it out) */
+    ORR_LOSS_START,     /* processes, communicators */
+    ORR_LOSS_LOAD,      /* checkpoint read back */
+    ORR_LOSS_DETECT,    /* until somebody or something knows */
+    ORR_LOSS_DIAGNOSE,  /* until it is known which node */
+    ORR_LOSS_REPLACE,   /* nodes from the spares */
+    ORR_LOSS_REPAIR,    /* no spare left: waiting for a repair */
+    ORR_LOSS_DOWN,      /* planned stop, or the cluster taken away */
+    ORR_LOSS_REWORK,    /* steps done twice, and the step in hand */
+    ORR_LOSS_SAVE,      /* training stands while a checkpoint is taken */
     ORR_LOSS_SAVE_WAIT, /* the one before is still being written */
-    ORR_LOSS_SLOW,     /* steps slower than nominal: a degraded part */
-    ORR_LOSS_SHRUNK,   /* steps with fewer replicas */
-    ORR_LOSS_STALL,    /* training stands and goes on by itself */
-    ORR_LOSS_EVALUATE, /* evaluation passes */
-    ORR_LOSS_NOISE,    /* jitter and stragglers of healthy steps */
-    ORR_LOSS_END,      /* the step in hand when the time was up */
+    ORR_LOSS_SLOW,      /* steps slower than nominal: a degraded part */
+    ORR_LOSS_SHRUNK,    /* steps with fewer replicas */
+    ORR_LOSS_STALL,     /* training stands and goes on by itself */
+    ORR_LOSS_EVALUATE,  /* evaluation passes */
+    ORR_LOSS_NOISE,     /* jitter and stragglers of healthy steps */
+    ORR_LOSS_END,       /* the step in hand when the time was up */
     ORR_N_LOSSES
 } OrrLoss;
 const char *orr_loss_name(OrrLoss loss); /* "queue" */
 
-/* One seed. lost_ns is n_causes x ORR_N_LOSSES; useful_ns and all of it add up to wall_ns exactly. */
+/* One seed. lost_ns is n_causes x ORR_N_LOSSES; useful_ns and all of it add up to wall_ns exactly.
+ */
 typedef struct {
     uint64_t seed;
     int64_t wall_ns, useful_ns;
-    int64_t steps, tokens;      /* kept at the end */
+    int64_t steps, tokens; /* kept at the end */
     int64_t reworked_steps;
-    int64_t productive_ns;      /* useful, and the slowness of steps that were kept */
-    double mfu_ns;              /* useful time weighted by the MFU of its phase */
+    int64_t productive_ns; /* useful, and the slowness of steps that were kept */
+    double mfu_ns;         /* useful time weighted by the MFU of its phase */
     int64_t checkpoints;
-    int64_t most_lost_ns;       /* largest single rework */
+    int64_t most_lost_ns; /* largest single rework */
     int64_t *lost_ns;
-    int64_t *strikes;           /* n_causes: how often each came */
-    int64_t interruptions;      /* strikes that stopped the training */
-    int64_t unclean_rollbacks;  /* silent corruption older than any checkpoint that was kept */
-    int64_t short_of_nodes_ns;  /* time with fewer nodes than the job wants */
-    bool is_done;               /* the target was reached */
+    int64_t *strikes;          /* n_causes: how often each came */
+    int64_t interruptions;     /* strikes that stopped the training */
+    int64_t unclean_rollbacks; /* silent corruption older than any checkpoint that was kept */
+    int64_t short_of_nodes_ns; /* time with fewer nodes than the job wants */
+    bool is_done;              /* the target was reached */
     double cost_usd, energy_mwh, carbon_kg;
 } OrrRunSeed;
 
@@ -57,10 +58,10 @@ typedef struct {
 /* A cause as it was put in, with the same rate in the three ways that people state it. */
 typedef struct {
     char *name, *component, *law, *effect, *source;
-    double mtbf_gpu_h;            /* GPU-hours between two; 0: not a failure */
+    double mtbf_gpu_h; /* GPU-hours between two; 0: not a failure */
     double per_1000_node_days;
     double mtbf_job_h;
-    double expected;              /* in the mean wall time */
+    double expected; /* in the mean wall time */
     double mean_count, ci95_count;
     bool is_interruption;
 } OrrRunCause;
@@ -72,30 +73,38 @@ typedef struct {
     double bytes, bytes_per_day, kept_bytes, bytes_per_s;
 } OrrRunTier;
 
-typedef struct { char *name, *note; double usd; } OrrRunCost;
+typedef struct {
+    char *name, *note;
+    double usd;
+} OrrRunCost;
 
 typedef struct OrrRunRecord {
-    OrrRecord *head;              /* version, seed, names, inputs, assumptions, warnings, findings,
-                                     overrides; the rest of it is unused */
+    OrrRecord *head; /* version, seed, names, inputs, assumptions, warnings, findings,
+                        overrides; the rest of it is unused */
     char *run, *summary;
     uint32_t n_gpus, n_nodes, n_spare_nodes;
     int64_t step_ns, tokens_per_step;
     double step_deviation_ns, mfu_frac;
-    int64_t interval_ns, young_ns, daly_ns;  /* 0: no checkpoints */
+    int64_t interval_ns, young_ns, daly_ns; /* 0: no checkpoints */
     uint32_t interval_steps;
     char *interval_policy;
     double state_bytes;
-    OrrRunTier *tiers;     uint32_t n_tiers;
-    uint32_t n_own;               /* causes that are no failures come first */
-    OrrRunCause *causes;   uint32_t n_causes;
-    OrrRunSeed *seeds;     uint32_t n_seeds;
-    OrrRunFigure *figures; uint32_t n_figures;
-    int64_t *lost_ns;             /* means, settled: n_causes x ORR_N_LOSSES */
-    int64_t wall_ns, useful_ns;   /* means */
+    OrrRunTier *tiers;
+    uint32_t n_tiers;
+    uint32_t n_own; /* causes that are no failures come first */
+    OrrRunCause *causes;
+    uint32_t n_causes;
+    OrrRunSeed *seeds;
+    uint32_t n_seeds;
+    OrrRunFigure *figures;
+    uint32_t n_figures;
+    int64_t *lost_ns;           /* means, settled: n_causes x ORR_N_LOSSES */
+    int64_t wall_ns, useful_ns; /* means */
     char *prices, *prices_date;
-    double usd_per_gpu_h;         /* what an hour of a GPU costs in this contract */
-    OrrRunCost *costs;     uint32_t n_costs; /* alternatives: the same run under other contracts */
-    double breakeven_h;           /* on demand against on premise; 0: not asked */
+    double usd_per_gpu_h; /* what an hour of a GPU costs in this contract */
+    OrrRunCost *costs;
+    uint32_t n_costs;   /* alternatives: the same run under other contracts */
+    double breakeven_h; /* on demand against on premise; 0: not asked */
 } OrrRunRecord;
 
 OrrRunRecord *orr_run_record_new(uint32_t n_causes, uint32_t n_seeds);

@@ -1,5 +1,5 @@
-/* Run, failure, price and share files: whatever the bytes, a whole spec or a whole error; what loads and
- * needs no job is simulated for a short while, and its account must hold. */
+/* Run, failure, price and share files: whatever the bytes, a whole spec or a whole error; what
+ * loads and needs no job is simulated for a short while, and its account must hold. */
 #include "sim/job/engine.h"
 #include "tests/fuzz/fuzz.h"
 #include "workloads/loader_run.h"
@@ -10,8 +10,7 @@
 #define DAY INT64_C(86400000000000)
 
 /* The failures strike a plain job of eight nodes for some days. */
-static void strike(const OrrFailureSet *set)
-{
+static void strike(const OrrFailureSet *set) {
     g_autoptr(OrrRunSpec) s = orr_run_spec_new();
     s->name = g_strdup("fuzz");
     s->n_gpus = 64, s->n_nodes = 8, s->length_ns = 3 * DAY;
@@ -22,8 +21,11 @@ static void strike(const OrrFailureSet *set)
     s->phases[0].step_ns[0] = 5000000000;
     s->checkpoint.interval_steps = 100;
     s->checkpoint.n_tiers = 1;
-    s->checkpoint.tiers[0] = (OrrTier){.name = g_strdup("t"), .every = 1, .keep = 2,
-                                       .survives = ORR_SCOPE_ALL, .block_ns = 1000000000};
+    s->checkpoint.tiers[0] = (OrrTier){.name = g_strdup("t"),
+                                       .every = 1,
+                                       .keep = 2,
+                                       .survives = ORR_SCOPE_ALL,
+                                       .block_ns = 1000000000};
     for (uint32_t i = 0; i < set->n; i++) {
         bool is_given = set->kinds[i].law == ORR_LAW_EVENTS;
         if (!is_given && set->kinds[i].mean_ns < 1e11)
@@ -43,8 +45,7 @@ static void strike(const OrrFailureSet *set)
     orr_run_seed_clear(&seed);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     g_autofree char *path = fuzz_file(data, size);
     GError *error = NULL;
     g_autoptr(OrrRunFile) run = orr_workload_run(path, NULL, 0, NULL, &error);
