@@ -78,7 +78,11 @@ static bool load_collectives(OrrStepRun *run, const char **name, GError **error)
     if (!*name)
         return true;
     g_autofree char *path = orr_data_find("calibrate/tables", *name, ".ini", error);
-    if (!path || !orr_calibration_read(path, &run->collectives, error))
+    if (!path) {
+        g_prefix_error(error, "--calibration ");
+        return false;
+    }
+    if (!orr_calibration_read(path, &run->collectives, error))
         return false;
     run->nccl.force.constants = run->collectives;
     if (run->collectives)
@@ -95,8 +99,10 @@ static bool load_surfaces(OrrStepRun *run, GError **error) {
         name = run->gpu->surfaces;
     if (name && name[0]) {
         g_autofree char *path = orr_data_find("calibrate/tables", name, ".ini", error);
-        if (!path)
+        if (!path) {
+            g_prefix_error(error, "GPU %s: [gpu] surfaces = ", run->gpu->name);
             return false;
+        }
         run->surfaces = orr_tables_load(path, error);
         if (!run->surfaces)
             return false;
