@@ -100,6 +100,12 @@ static bool write_names(const OrrRunRecord *r, const char *folder, bool has_shru
     return orr_plot_names(folder, names, G_N_ELEMENTS(names), error);
 }
 
+static bool is_drawn(const OrrPlot *p, const OrrRunRecord *r, uint32_t n_intervals) {
+    if (strcmp(p->name, "run_interval") == 0)
+        return n_intervals > 0;
+    return strcmp(p->name, "run_cost") != 0 || r->n_costs > 0;
+}
+
 bool orr_cli_run_plots(const OrrRun *run, const char *folder, GError **error) {
     const OrrRunRecord *r = orr_run_record(run);
     bool has_shrunk = false;
@@ -110,9 +116,11 @@ bool orr_cli_run_plots(const OrrRun *run, const char *folder, GError **error) {
         (r->n_costs > 0 && !write_table(r, folder, "run_cost.csv", orr_run_costs_table, error)) ||
         !write_names(r, folder, has_shrunk, error))
         return false;
+    for (const OrrPlot *p = orr_run_plots; p->name; p++) /* they are there when gnuplot is not */
+        if (is_drawn(p, r, n_intervals) && !orr_plot_script(p, folder, error))
+            return false;
     for (const OrrPlot *p = orr_run_plots; p->name; p++) {
-        if ((strcmp(p->name, "run_interval") == 0 && n_intervals == 0) ||
-            (strcmp(p->name, "run_cost") == 0 && r->n_costs == 0))
+        if (!is_drawn(p, r, n_intervals))
             continue;
         if (!orr_plot_draw(p, folder, error))
             return false;
