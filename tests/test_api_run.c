@@ -102,6 +102,17 @@ static void test_ten_thousand_hours_a_gpu_is_37_minutes(void **state) {
     assert_true(figure(run, "goodput_frac") < 0.8);
 }
 
+/* In runs of one length the time between two is as uncertain as their number, few as they are. */
+static void test_time_between_interruptions_is_as_sure_as_their_number(void **state) {
+    (void)state;
+    OrrRunRequest q;
+    g_autoptr(OrrRun) run = run_with(&q, "save-70b-hourly-sharded", 50, NULL);
+    const OrrRunFigure *between = orr_run_record_figure(orr_run_record(run), "mtbi_ns");
+    const OrrRunFigure *number = orr_run_record_figure(orr_run_record(run), "interruptions");
+    assert_true(number->mean > 0 && number->mean < 1);
+    assert_near(between->ci95 / between->mean, number->ci95 / number->mean, 1e-9);
+}
+
 /* S33: the loss at 66, 100 and 250 iterations is Young's first-order one, within three half-widths
  * of the seeds; Young's interval is 66 iterations; the search finds one that is as good. */
 static void test_bloom_loses_what_young_says(void **state) {
@@ -287,6 +298,7 @@ int main(void) {
         cmocka_unit_test(test_llama3_is_interrupted_as_published),
         cmocka_unit_test(test_copies_in_memory_lose_less),
         cmocka_unit_test(test_ten_thousand_hours_a_gpu_is_37_minutes),
+        cmocka_unit_test(test_time_between_interruptions_is_as_sure_as_their_number),
         cmocka_unit_test(test_bloom_loses_what_young_says),
         cmocka_unit_test(test_policies_choose_the_intervals_of_their_formulas),
         cmocka_unit_test(test_six_minutes_for_8b_are_a_quarter_gigabyte_a_second),

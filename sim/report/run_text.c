@@ -32,8 +32,8 @@ static void figure_row(const OrrRunRecord *r, OrrOut *out, const char *name, con
         return;
     }
     orr_out_printf(out, "  %-26s %13s %12s %13s %13s %13s\n", label, show(f->mean, how).text,
-                   show(f->ci95, how).text, show(f->p5, how).text, show(f->p50, how).text,
-                   show(f->p95, how).text);
+                   isfinite(f->ci95) ? show(f->ci95, how).text : "-", show(f->p5, how).text,
+                   show(f->p50, how).text, show(f->p95, how).text);
 }
 
 static void figures(const OrrRunRecord *r, OrrOut *out) {

@@ -188,16 +188,24 @@ static void settle_counts(OrrRunRecord *r) {
     }
 }
 
-/* All the time over all the interruptions: the mean of the seeds' quotients would be too long. */
+/* All the time over all the interruptions: the mean of the seeds' quotients would be too long. Its
+ * deviation is that of a ratio estimator (Cochran 1977, section 2.11). */
 static void settle_mtbi(OrrRunRecord *r) {
-    double wall = 0, stops = 0;
+    double wall = 0, stops = 0, n = r->n_seeds;
     for (uint32_t i = 0; i < r->n_seeds; i++) {
         wall += (double)r->seeds[i].wall_ns;
         stops += (double)r->seeds[i].interruptions;
     }
-    for (uint32_t f = 0; f < r->n_figures; f++)
-        if (strcmp(r->figures[f].name, "mtbi_ns") == 0)
-            r->figures[f].mean = stops > 0 ? wall / stops : wall / r->n_seeds;
+    uint32_t at = 0;
+    while (strcmp(r->figures[at].name, "mtbi_ns") != 0)
+        at++;
+    OrrRunFigure *f = &r->figures[at];
+    f->mean = stops > 0 ? wall / stops : wall / n;
+    g_autofree double *rest = g_new(double, r->n_seeds);
+    for (uint32_t i = 0; i < r->n_seeds; i++)
+        rest[i] = (double)r->seeds[i].wall_ns - f->mean * (double)r->seeds[i].interruptions;
+    f->deviation = stops > 0 ? orr_stats_deviation(rest, r->n_seeds) * n / stops : NAN;
+    f->ci95 = NORMAL_95 * f->deviation / sqrt(n);
 }
 
 void orr_run_record_settle(OrrRunRecord *r) {
