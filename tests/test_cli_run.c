@@ -70,6 +70,7 @@ static void test_bad_lines_and_files_are_told(void **state) {
         {"run llama70b-500b-1024-owned --set owned.node=0USD", 3, {"on_premise", "not offered"}},
         {"run llama70b-500b-1024 --set rented.on_demand=3EUR", 3, {"USD/GPU-h"}},
         {"run llama70b-500b-8 --seeds 1", 1, {"the answer is no"}},
+        {"run llama70b-500b-64 --seeds 2 --set run.failure_scale=1e6", 3, {"no time to train"}},
         {"run bloom-176b-saves --events /no/such/folder/x", 4, {"/no/such/folder"}},
         {"run --shared two-racks-a-dya", 3, {"two-racks-a-day"}},
         {"run --shared two-racks-a-day --seeds 3", 2, {"--seeds does not apply"}},
@@ -102,6 +103,27 @@ static void test_report_is_there_though_the_plots_cannot_be(void **state) {
     assert_int_equal(orrery("run bloom-176b-saves --seeds 2 --plots /dev/null/x", &out, &err), 4);
     assert_non_null(strstr(err, "/dev/null"));
     assert_non_null(strstr(out, "total = wall time"));
+}
+
+static void test_all_scripts_are_there_without_gnuplot(void **state) {
+    (void)state;
+    g_autofree char *folder = g_dir_make_tmp("orrery-run-XXXXXX", NULL);
+    g_autofree char *line = g_strdup_printf("run llama70b-500b-64 --seeds 2 --plots %s", folder);
+    g_autofree char *out = NULL, *err = NULL, *path = g_strdup(g_getenv("PATH"));
+    g_setenv("PATH", "/nonexistent", TRUE);
+    int status = orrery(line, &out, &err);
+    g_setenv("PATH", path, TRUE);
+    assert_int_equal(status, 4);
+    assert_non_null(strstr(err, "gnuplot is not installed"));
+    static const char *const files[] = {"run_progress.csv", "run_losses.csv",  "run_interval.csv",
+                                        "run_cost.csv",     "run_progress.gp", "run_losses.gp",
+                                        "run_interval.gp",  "run_cost.gp",     "names.gp",
+                                        "style.gp"};
+    for (guint i = 0; i < G_N_ELEMENTS(files); i++) {
+        g_autofree char *file = g_build_filename(folder, files[i], NULL);
+        assert_int_equal(g_unlink(file), 0);
+    }
+    assert_int_equal(g_rmdir(folder), 0);
 }
 
 /* Seed 17 of many is seed 17 alone. */
@@ -143,6 +165,7 @@ int main(void) {
         cmocka_unit_test(test_bad_lines_and_files_are_told),
         cmocka_unit_test(test_good_lines_answer),
         cmocka_unit_test(test_report_is_there_though_the_plots_cannot_be),
+        cmocka_unit_test(test_all_scripts_are_there_without_gnuplot),
         cmocka_unit_test(test_a_saved_report_is_run_again_to_the_byte),
         cmocka_unit_test(test_a_seed_is_replayed_alone),
     };

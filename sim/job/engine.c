@@ -325,6 +325,7 @@ void orr_run_simulate(const OrrRunSpec *spec, uint64_t seed, const OrrRunProbe *
                                    .end_ns = r->now,
                                    .cause = ORR_CAUSE_END});
     out->wall_ns = r->now;
+    out->has_most_strikes = r->strikes.n_taken >= ORR_MOST_STRIKES;
     out->useful_ns = r->at.useful_ns;
     out->productive_ns = r->at.productive_ns;
     out->mfu_ns = r->at.mfu_ns;

@@ -65,6 +65,8 @@ static void advance(Clock *c, const OrrFailureKind *k) {
 static void find_next(OrrStrikes *s) {
     s->next = 0;
     s->next_ns = INT64_MAX;
+    if (s->n_taken >= ORR_MOST_STRIKES)
+        return;
     for (uint32_t i = 0; i < s->n; i++)
         if (s->clocks[i].next_ns < s->next_ns) {
             s->next = i;
@@ -102,6 +104,7 @@ void orr_strikes_clear(OrrStrikes *s) {
 void orr_strikes_take(OrrStrikes *s) {
     Clock *c = &s->clocks[s->next];
     c->taken = c->index;
+    s->n_taken++;
     advance(c, &s->spec->kinds[s->next]);
     find_next(s);
 }

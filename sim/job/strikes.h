@@ -7,12 +7,16 @@
 #include "sim/core/queue.h"
 #include "sim/job/spec.h"
 
+#define ORR_MOST_STRIKES                                                                           \
+    5000000u /* ours, of one seed: some seconds; 54 days of 16,384 GPUs have 460 */
+
 typedef struct {
     const OrrRunSpec *spec;
     uint32_t n;
     struct OrrStrikeClock *clocks;
     uint32_t next;   /* kind that strikes first */
-    int64_t next_ns; /* INT64_MAX: nothing any more */
+    int64_t next_ns; /* INT64_MAX: nothing any more, or the most have come */
+    uint32_t n_taken;
 } OrrStrikes;
 
 void orr_strikes_init(OrrStrikes *s, const OrrRunSpec *spec, uint64_t seed);

@@ -2,6 +2,10 @@
 
 #include <math.h>
 
+#include "sim/base/error.h"
+#include "sim/base/units.h"
+#include "sim/job/strikes.h"
+
 typedef struct {
     const OrrMonteCarlo *mc;
     OrrRunSeed *out;
@@ -25,6 +29,15 @@ static gpointer worker(gpointer data) {
 }
 
 static bool keep(const OrrMonteCarlo *mc, const OrrRunSeed *seed, GError **error) {
+    if (seed->has_most_strikes) {
+        g_autofree char *each = orr_units_time(seed->wall_ns / ORR_MOST_STRIKES);
+        return orr_fail_input(
+            error,
+            "run %s: stopped after %u failures in one seed: one each %s leaves no "
+            "time to train; longer times between failures (mtbf, reclaim_mtbf, "
+            "failure_scale) would do",
+            mc->spec->name, ORR_MOST_STRIKES, each);
+    }
     return !mc->store || mc->store->put(mc->store->data, seed, error);
 }
 

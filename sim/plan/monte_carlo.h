@@ -24,7 +24,8 @@ typedef struct {
 
 /**
  * orr_monte_carlo: fills @out[0..n_seeds), zeroed by the caller, whose orr_run_seed_clear is his
- * too. Returns: false with @error if the store refuses; what is done by then is in the store.
+ * too. Returns: false with @error if the store refuses or a run would not end for its failures;
+ * what is done by then is in the store.
  */
 bool orr_monte_carlo(const OrrMonteCarlo *mc, OrrRunSeed *out, GError **error);
 

@@ -46,6 +46,7 @@ typedef struct {
     int64_t unclean_rollbacks; /* silent corruption older than any checkpoint that was kept */
     int64_t short_of_nodes_ns; /* time with fewer nodes than the job wants */
     bool is_done;              /* the target was reached */
+    bool has_most_strikes;     /* cut off: failures so frequent that the run would not end */
     double cost_usd, energy_mwh, carbon_kg;
 } OrrRunSeed;
 
