@@ -55,6 +55,13 @@ static void test_published_counts_become_their_rates(void **state) {
     for (uint32_t i = 0; i < set->n; i++)
         rate += (set->kinds[i].unit == ORR_UNIT_GPU ? 16384 : 1) / (set->kinds[i].mean_ns / 3600e9);
     assert_near(1 / rate, 54 * 24 / 419.0, 1e-6);
+    uint32_t n_hangs = 0, n_corrupt = 0;
+    for (uint32_t i = 0; i < set->n; i++) {
+        n_hangs += set->kinds[i].effect == ORR_EFFECT_HANG && set->kinds[i].detect_ns > 0;
+        n_corrupt += set->kinds[i].effect == ORR_EFFECT_CORRUPT && set->kinds[i].detect_ns > 0;
+    }
+    assert_int_equal(n_hangs, 1); /* NCCL's watchdog; silent corruption */
+    assert_int_equal(n_corrupt, 1);
     import.window_ns = 0;
     assert_null(orr_importer_failures.run(&import, &error));
     assert_non_null(strstr(error->message, "--window"));

@@ -40,26 +40,34 @@ static char *group_name(const char *text) {
     return g_string_free(name, FALSE);
 }
 
+/* What no fail-stop is, with the time to find it that topologies/failures/llama3-54d.ini has. */
+#define CORRUPT                                                                                    \
+    "corrupt\ndetect = 2 h                     # assumed: a loss spike or a periodic check"
+#define HANG "hang\ndetect = 10 min                  # PyTorch's default NCCL timeout since 2.2"
+
 /* What is known of a component by its words. */
 typedef struct {
     const char *word, *component, *unit;
     int nodes;
+    const char *effect; /* and its detect; NULL: stop */
 } Word;
 static const Word words[] = {
-    {"hbm", "hbm", "gpu", 1},
-    {"corruption", "gpu", "gpu", 1},
-    {"gpu", "gpu", "gpu", 1},
-    {"nvlink", "nvlink", "gpu", 1},
-    {"software", "software", "job", 0},
-    {"bug", "software", "job", 0},
-    {"dependency", "software", "job", 0},
-    {"timeout", "software", "job", 0},
-    {"switch", "switch", "gpu", 1},
-    {"cable", "cable", "gpu", 1},
-    {"nic", "nic", "gpu", 1},
-    {"ssd", "storage", "gpu", 1},
-    {"disk", "storage", "gpu", 1},
-    {"power", "power", "gpu", 1},
+    {"hbm", "hbm", "gpu", 1, NULL},
+    {"corruption", "gpu", "gpu", 1, CORRUPT},
+    {"gpu", "gpu", "gpu", 1, NULL},
+    {"nvlink", "nvlink", "gpu", 1, NULL},
+    {"software", "software", "job", 0, NULL},
+    {"bug", "software", "job", 0, NULL},
+    {"dependency", "software", "job", 0, NULL},
+    {"timeout", "software", "job", 0, HANG},
+    {"watchdog", "software", "job", 0, HANG},
+    {"hang", "software", "job", 0, HANG},
+    {"switch", "switch", "gpu", 1, NULL},
+    {"cable", "cable", "gpu", 1, NULL},
+    {"nic", "nic", "gpu", 1, NULL},
+    {"ssd", "storage", "gpu", 1, NULL},
+    {"disk", "storage", "gpu", 1, NULL},
+    {"power", "power", "gpu", 1, NULL},
 };
 
 static Word word_of(const char *name) {
@@ -67,7 +75,7 @@ static Word word_of(const char *name) {
     for (guint i = 0; i < G_N_ELEMENTS(words); i++)
         if (strstr(lower, words[i].word))
             return words[i];
-    return (Word){"", "host", "gpu", 1};
+    return (Word){"", "host", "gpu", 1, NULL};
 }
 
 /* The file as it grows: causes apart from the head, which lists them. */
@@ -88,8 +96,9 @@ static bool begin_cause(File *f, const char *title, Word w) {
         return false;
     g_string_append_printf(f->causes, "%s%s", f->causes->len > 0 ? ", " : "", name);
     g_string_append_printf(f->groups,
-                           "\n[%s]\ncomponent = %s\nunit = %s\neffect = stop\nnodes = %d %s\n",
-                           name, w.component, w.unit, w.nodes, w.nodes == 1 ? "node" : "nodes");
+                           "\n[%s]\ncomponent = %s\nunit = %s\neffect = %s\nnodes = %d %s\n", name,
+                           w.component, w.unit, w.effect ? w.effect : "stop", w.nodes,
+                           w.nodes == 1 ? "node" : "nodes");
     if (w.nodes == 0)
         g_string_append(f->groups, "only_running = yes\n");
     return true;
