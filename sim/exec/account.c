@@ -121,10 +121,30 @@ static bool is_steady(const OrrExec *x, uint32_t k, int64_t *length) {
     return true;
 }
 
+/* --self-check: the account of a rank tiles its compute stream from step end to step end. */
+static void check_account(const OrrExec *x, uint32_t r, uint32_t step) {
+    int64_t sum = 0;
+    int64_t begin = step > 0 ? x->end_ns[(gsize)(step - 1) * x->bound->n_ranks + r] : 0;
+    for (uint32_t o = 0; o < ORR_N_OWNERS; o++)
+        sum += x->ranks[r].owner_ns[o];
+    if (sum != x->now_ns - begin)
+        g_error("self-check: the account of rank %u in step %u adds up to %" G_GINT64_FORMAT
+                " ns of %" G_GINT64_FORMAT,
+                r, step, sum, x->now_ns - begin);
+}
+
 /* Rank @r has ended step @step: its account of the step is complete. */
 void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t step) {
     uint32_t n = x->bound->n_ranks;
     OrrRank *rank = &x->ranks[r];
+    /* a step that ends on another stream (replayed traces): compute waits for that end */
+    bool is_idle = rank->lane[ORR_STREAM_COMPUTE].state != ORR_LANE_RUNNING;
+    if (is_idle && rank->idle_from_ns < x->now_ns) {
+        rank->owner_ns[ORR_OWN_STEP_END] += x->now_ns - rank->idle_from_ns;
+        rank->idle_from_ns = x->now_ns;
+    }
+    if (x->options->self_check && is_idle)
+        check_account(x, r, step);
     int64_t *window = x->window_ns + ((gsize)(step % ORR_WINDOWS) * n + r) * ORR_N_OWNERS;
     memcpy(window, rank->owner_ns, sizeof rank->owner_ns);
     memset(rank->owner_ns, 0, sizeof rank->owner_ns);

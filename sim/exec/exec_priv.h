@@ -120,7 +120,7 @@ typedef struct {
         OrrMeeting meeting;
         OrrPair pair;
     };
-    uint8_t group, is_pair, is_flowing, is_eager, is_local;
+    uint8_t group, is_pair, is_flowing, is_eager;
     uint8_t stream, receive_stream; /* of the members, or of sender and receiver */
     uint32_t index;                 /* group, or group * n_pairs + pair */
     uint32_t what;                  /* collective, or part of the sender */

@@ -150,8 +150,22 @@ static void pair_end(OrrExec *x, uint32_t id) {
         part_ended(x, target, receive_stream, arrived, latency, last);
 }
 
+/* --self-check: no transfer or collective is faster than its latency and its own cap allow. */
+static void check_bound(const OrrExec *x, const OrrPlace *place) {
+    const OrrPlan *plan = plan_of(x, place);
+    int64_t moving = x->now_ns - place->arrived_ns - plan->latency_ns;
+    __int128 most = (__int128)moving * plan->cap_bytes_per_s;
+    if (plan->work_bytes > 0 && most < (__int128)plan->work_bytes * 1000000000)
+        g_error("self-check at %" G_GINT64_FORMAT " ns: %s of group %s moved %" G_GUINT64_FORMAT
+                " bytes in %" G_GINT64_FORMAT " ns, faster than its %" G_GUINT64_FORMAT " B/s",
+                x->now_ns, place->is_pair ? "a send" : "a collective", orr_group_name(place->group),
+                plan->work_bytes, moving, plan->cap_bytes_per_s);
+}
+
 void orr_exec__comm_end(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
+    if (x->options->self_check)
+        check_bound(x, place);
     if (place->is_flowing) {
         orr_fluid_end(x->fluid, x->now_ns, place->flow);
         place->is_flowing = 0;

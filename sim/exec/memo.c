@@ -45,7 +45,6 @@ struct Pass {
     RankExit *exits;
     GArray *marks; /* Mark */
     GArray *sums;  /* SumPart */
-    uint64_t n_events;
     bool is_whole;
 };
 
@@ -54,7 +53,6 @@ typedef struct {
     Pass *recording;
     uint32_t n_ready, n_left;
     int64_t first_ns;
-    uint64_t events_before;
 } IslandPass;
 
 struct OrrMemo {
@@ -316,7 +314,6 @@ static void release(OrrExec *x, uint32_t r, uint32_t n, const uint32_t *list,
     island->recording = p;
     island->first_ns = first_ns;
     island->n_left = n * (1 + has_tp);
-    island->events_before = x->n_events;
     for (uint32_t m = 0; m < n; m++) {
         OrrRank *rank = &x->ranks[list ? list[m] : r];
         rank->released = call_key(x, list ? list[m] : r, &rank->lane[ORR_STREAM_COMPUTE]);
@@ -426,7 +423,6 @@ void orr_exec__memo_mark(OrrExec *x, uint32_t r, uint32_t s) {
 static void finish(OrrExec *x, IslandPass *island, Pass *p) {
     Pass **bucket = &x->memo->bucket[p->hash % N_BUCKETS];
     p->is_whole = true;
-    p->n_events = x->n_events - island->events_before;
     p->next = *bucket;
     *bucket = p;
     island->recording = NULL;

@@ -28,7 +28,6 @@ static int64_t gathered_bytes(const OrrLower *w, uint64_t n_params) {
 typedef struct {
     uint32_t unit_end[64]; /* last compute operation of recent units, a ring */
     uint32_t n_units;
-    uint32_t last_gather;
 } Gathers;
 
 #define N_RING 64u
@@ -108,7 +107,7 @@ static void emit_forward(OrrLower *w, uint32_t v, uint32_t variant) {
     const OrrStagePart *p = &w->parts[v];
     bool gathers = is_zero3(w) && (!(variant & ORR_GATHER_KEEP) || variant & ORR_GRAD_FIRST);
     bool is_kept = (variant & ORR_GATHER_KEEP) != 0;
-    Gathers g = {.last_gather = ORR_NONE};
+    Gathers g = {0};
     uint32_t gather = ORR_NONE, from = 0;
     if (p->has_embedding) {
         if (gathers)

@@ -14,7 +14,6 @@ static void places_of_virtual(OrrLower *w) {
         for (uint32_t c = 0; c < o->shape.n_chunks; c++) {
             uint32_t v = o->virtual_stage[s * o->shape.n_chunks + c];
             w->stage_of[v] = s;
-            w->chunk_of[v] = c;
         }
 }
 
@@ -34,7 +33,6 @@ OrrProgram *orr_lower_program(const OrrLowering *in, GError **error) {
     w.replicas = is_hybrid ? orr_layout_group_size(&job->layout, ORR_GROUP_HSDP_REPLICA) : 1;
     w.parts = g_new0(OrrStagePart, w.n_virtual);
     w.stage_of = g_new0(uint32_t, w.n_virtual);
-    w.chunk_of = g_new0(uint32_t, w.n_virtual);
     w.pieces = g_new0(OrrPiece, (gsize)w.n_virtual * ORR_N_PASSES * ORR_N_VARIANTS);
     OrrProgram *program = NULL;
     if (orr_layout_split(in->model, &job->layout, w.parts, error)) {
@@ -47,7 +45,6 @@ OrrProgram *orr_lower_program(const OrrLowering *in, GError **error) {
     }
     g_free(w.parts);
     g_free(w.stage_of);
-    g_free(w.chunk_of);
     for (uint32_t i = 0; i < w.n_virtual * ORR_N_PASSES * ORR_N_VARIANTS; i++)
         g_free(w.pieces[i].unit_op);
     g_free(w.pieces);

@@ -37,7 +37,6 @@ typedef struct {
     uint32_t n_micro_batches, n_virtual;
     OrrStagePart *parts;    /* [n_virtual] */
     uint32_t *stage_of;     /* [n_virtual] */
-    uint32_t *chunk_of;     /* [n_virtual] */
     uint32_t dp;            /* ranks over which gradients are reduced */
     OrrGroup dp_group;      /* their group; hybrid sharding: the shard group */
     uint32_t replicas;      /* shard groups that hold the same; 1: not hybrid */
