@@ -280,7 +280,7 @@ static int by_weight(gconstpointer a, gconstpointer b) {
     return 0;
 }
 
-static const char *put(char buffer[32], const char *format, double value) {
+static const char *put_number(char buffer[32], const char *format, double value) {
     return g_ascii_formatd(buffer, 32, format, value);
 }
 
@@ -289,7 +289,8 @@ static char *fault_words(const OrrFault *f, double level) {
         return g_strdup(f->words);
     char number[32];
     bool is_rate = level >= 1e6;
-    put(number, is_rate || level == floor(level) ? "%.0f" : "%.2f", is_rate ? level * 1e-9 : level);
+    put_number(number, is_rate || level == floor(level) ? "%.0f" : "%.2f",
+               is_rate ? level * 1e-9 : level);
     const char *at = strstr(f->level_words, "%s");
     return g_strdup_printf("%s (%.*s%s%s)", f->words, (int)(at - f->level_words), f->level_words,
                            number, at + 2);
@@ -315,9 +316,10 @@ static OrrCheckCause describe(const Search *s, const Guess *g, double total) {
         evidence,
         "it would give %s GB/s at the largest size, a sound machine %s; times from 64 KiB on would "
         "be %s %% off on average, now they are %s %% off",
-        put(rate, "%.1f", g->plateau_bytes_per_s * 1e-9),
-        put(sound, "%.1f", plateau_of(&s->cases[s->n_cases - 1]) * 1e-9),
-        put(now, "%.0f", 100 * g->error_frac), put(before, "%.0f", 100 * s->sound_error));
+        put_number(rate, "%.1f", g->plateau_bytes_per_s * 1e-9),
+        put_number(sound, "%.1f", plateau_of(&s->cases[s->n_cases - 1]) * 1e-9),
+        put_number(now, "%.0f", 100 * g->error_frac),
+        put_number(before, "%.0f", 100 * s->sound_error));
     add_marks(s, one, evidence);
     if (other)
         add_marks(s, other, evidence);
