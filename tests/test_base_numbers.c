@@ -17,6 +17,13 @@ static void test_stats_of_small_samples(void **state) {
     assert_near(orr_stats_percentile(x, 4, 0.9), 3.7, 1e-15);
     assert_near(orr_stats_deviation(x, 4), sqrt(5.0 / 3), 1e-15);
     assert_near(orr_stats_geomean(x, 4), pow(24, 0.25), 1e-15);
+    /* tables of Student's distribution: 12.706, 4.303, 3.182, 2.776, 2.045, 1.96 */
+    static const double student[][2] = {{2, 12.7062}, {3, 4.30265},  {4, 3.18245},
+                                        {5, 2.77645}, {30, 2.04523}, {1000001, 1.95996}};
+    for (size_t i = 0; i < sizeof student / sizeof *student; i++)
+        assert_near(orr_stats_half_width95(3, (size_t)student[i][0]),
+                    student[i][1] * 3 / sqrt(student[i][0]), 0.0015);
+    assert_true(isnan(orr_stats_half_width95(3, 1)));
     assert_true(isnan(orr_stats_mean(x, 0)) && isnan(orr_stats_median(x, 0)));
     assert_true(x[0] == 4);
 }

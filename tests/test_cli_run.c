@@ -49,6 +49,7 @@ static void check(const Case *cases, guint n) {
 static void test_bad_lines_and_files_are_told(void **state) {
     static const Case cases[] = {
         {"run", 2, {"usage: orrery run RUN"}},
+        {"run llama70b-500b-8", 1, {"see orrery step llama70b-", "--set"}},
         {"run bloom-176b-saves --seeds 0", 2, {"--seeds 0", "whole number from 1"}},
         {"run bloom-176b-saves --json --csv", 2, {"not both"}},
         {"run bloom-176b-save", 3, {"bloom-176b-save"}},
@@ -139,6 +140,50 @@ static void test_a_seed_is_replayed_alone(void **state) {
     assert_memory_equal(a, b, (gsize)(end - a));
 }
 
+/* mktemp makes an empty file: nothing is finished there yet. */
+static void test_empty_store_is_begun(void **state) {
+    (void)state;
+    char *path = NULL;
+    int fd = g_file_open_tmp("orrery-run-XXXXXX", &path, NULL);
+    assert_true(fd >= 0 && g_close(fd, NULL));
+    g_autofree char *line = g_strdup_printf("run bloom-176b-saves --seeds 4 --resume %s", path);
+    for (int i = 0; i < 2; i++) {
+        g_autofree char *out = NULL, *err = NULL;
+        assert_int_equal(orrery(line, &out, &err), 0);
+        assert_int_equal(strstr(err, "is empty") != NULL, i == 0);
+    }
+    g_unlink(path);
+    g_free(path);
+}
+
+/* A component that nobody knows, prices of no day. */
+static void test_words_of_files_are_checked(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *set, *said;
+    } cases[] = {
+        {"[failures]\nsource = x\ncauses = a\n[a]\ncomponent = gpus\nunit = node\n"
+         "mtbf = 9 h\neffect = stop\n",
+         "run.failures", "did you mean gpu?"},
+        {"[prices]\nsource = x\ndate = spring 2026\n", "run.prices", "2026-05-31 would do"},
+        {"[prices]\nsource = x\ndate = 2026-02-30\n", "run.prices", "is no date"},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+        char *path = NULL;
+        int fd = g_file_open_tmp("orrery-run-XXXXXX.ini", &path, NULL);
+        assert_true(fd >= 0 && g_close(fd, NULL));
+        assert_true(g_file_set_contents(path, cases[i].text, -1, NULL));
+        g_autofree char *line =
+            g_strdup_printf("run bloom-176b-saves --set %s=%s", cases[i].set, path);
+        g_autofree char *out = NULL, *err = NULL;
+        assert_int_equal(orrery(line, &out, &err), 3);
+        if (!strstr(err, cases[i].said))
+            fail_msg("'%s' is not in: %s", cases[i].said, err);
+        g_unlink(path);
+        g_free(path);
+    }
+}
+
 static void test_a_saved_report_is_run_again_to_the_byte(void **state) {
     (void)state;
     char *path = NULL;
@@ -166,6 +211,8 @@ int main(void) {
         cmocka_unit_test(test_good_lines_answer),
         cmocka_unit_test(test_report_is_there_though_the_plots_cannot_be),
         cmocka_unit_test(test_all_scripts_are_there_without_gnuplot),
+        cmocka_unit_test(test_empty_store_is_begun),
+        cmocka_unit_test(test_words_of_files_are_checked),
         cmocka_unit_test(test_a_saved_report_is_run_again_to_the_byte),
         cmocka_unit_test(test_a_seed_is_replayed_alone),
     };

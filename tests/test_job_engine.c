@@ -205,6 +205,60 @@ static void test_no_spare_means_waiting_or_fewer_replicas(void **state) {
     orr_run_seed_clear(&shrinks);
 }
 
+/* Two nodes break at once. With a hand each the job waits for the longer repair, with one for both,
+ * one after the other. */
+static void test_one_hand_repairs_one_node_after_the_other(void **state) {
+    (void)state;
+    int64_t both_ns = 0, longer_ns = 0, first_ns = 0;
+    for (uint32_t hands = 0; hands < 4; hands++) {
+        g_autoptr(OrrRunSpec) s = plain();
+        tier(s, 0, 0, 0);
+        s->total_steps = 30;
+        s->recovery.hot_spares = 0, s->recovery.repair_hands = hands;
+        OrrFailureKind *k = strike_at(s, ORR_EFFECT_STOP, 1000 * S);
+        k->nodes = 2, k->repair_ns = 10000 * S;
+        OrrRunSeed o = simulate(s, 3);
+        int64_t waited_ns = lost(&o, ORR_N_OWN_CAUSES, ORR_LOSS_REPAIR);
+        assert_int_equal(o.repairs, 2);
+        if (hands == 0)
+            longer_ns = waited_ns;
+        else if (hands == 1)
+            both_ns = waited_ns, first_ns = o.repair_wait_ns;
+        else
+            assert_int_equal(waited_ns, longer_ns);
+        assert_true(hands == 1 || o.repair_wait_ns == 0);
+        orr_run_seed_clear(&o);
+    }
+    assert_true(first_ns > 0 && first_ns < both_ns);
+    assert_int_equal(MAX(first_ns, both_ns - first_ns), longer_ns);
+}
+
+/* The wait is exponential, and what would strike meanwhile strikes others. */
+static void test_stop_goes_back_to_the_queue(void **state) {
+    (void)state;
+    enum { N = 500 };
+    double sum = 0;
+    for (int i = 0; i < N; i++) {
+        g_autoptr(OrrRunSpec) s = plain();
+        tier(s, 0, 0, 0);
+        s->total_steps = 30;
+        s->recovery.requeue_ns = 600 * S;
+        s->recovery.queue_ns = 1000 * S;
+        strike_at(s, ORR_EFFECT_STOP, 500 * S)->nodes = 1; /* not yet begun */
+        strike_at(s, ORR_EFFECT_STOP, 2000 * S)->nodes = 1;
+        strike_at(s, ORR_EFFECT_STOP, 2001 * S)->nodes = 1; /* in the queue again, or nearly so */
+        strike_at(s, ORR_EFFECT_STOP, 3900 * S); /* no node to replace: started where it is */
+        OrrRunSeed o = simulate(s, (uint64_t)i);
+        assert_int_equal(o.strikes[ORR_N_OWN_CAUSES], 0);
+        int64_t wait_ns = lost(&o, ORR_N_OWN_CAUSES + 1, ORR_LOSS_REQUEUE);
+        assert_int_equal(o.strikes[ORR_N_OWN_CAUSES + 2], wait_ns < 1 * S);
+        assert_int_equal(lost(&o, ORR_N_OWN_CAUSES + 3, ORR_LOSS_REQUEUE), 0);
+        sum += (double)wait_ns / 1e9;
+        orr_run_seed_clear(&o);
+    }
+    assert_true(fabs(sum / N - 600) < 3 * 600 / sqrt(N));
+}
+
 static void test_notice_saves_what_it_has_time_for(void **state) {
     (void)state;
     for (int enough = 0; enough < 2; enough++) {
@@ -406,6 +460,8 @@ int main(void) {
         cmocka_unit_test(test_silent_corruption_costs_all_since_it_began),
         cmocka_unit_test(test_slow_part_costs_its_factor_until_it_is_replaced),
         cmocka_unit_test(test_no_spare_means_waiting_or_fewer_replicas),
+        cmocka_unit_test(test_one_hand_repairs_one_node_after_the_other),
+        cmocka_unit_test(test_stop_goes_back_to_the_queue),
         cmocka_unit_test(test_notice_saves_what_it_has_time_for),
         cmocka_unit_test(test_mean_slowdown_is_dalys),
         cmocka_unit_test(test_strikes_come_at_their_rate),

@@ -1,7 +1,9 @@
 /* Closed forms against the numbers that people published or worked out by hand. */
 #include "tests/near.h"
 
+#include "sim/base/random.h"
 #include "sim/job/formula.h"
+#include "sim/job/renewal.h"
 
 /* BLOOM on 384 A100: a failure a week, 40 s to write 2.3 TB, steps of 105.22 s (S33). */
 static void test_interval_of_bloom_is_66_iterations_and_flat(void **state) {
@@ -52,12 +54,39 @@ static void test_expected_ettr_follows_the_published_formula(void **state) {
     assert_near(orr_kokolis_ettr_frac(1, 0.01, 0, 0), 1 / 1.01, 1e-12);
 }
 
+/* Against sums of draws, and where it is known: exponential, one strike only, many lives. */
+static void test_renewals_of_new_parts_are_counted(void **state) {
+    (void)state;
+    assert_near(orr_renewal_count(3, 1, 0), 3, 1e-15);
+    assert_near(orr_renewal_count(3, 1, 1), 1 - exp(-3), 1e-3);
+    assert_near(orr_renewal_count(2, 1, 2), 2 - 4 * exp(-2), 3e-3); /* E min(N, 2), N Poisson */
+    assert_near(orr_renewal_count(500, 3, 0) / 500, 1, 2e-3);
+    assert_near(orr_renewal_count(1000, 1, 3), 3, 1e-9);
+    assert_true(orr_renewal_count(0, 2, 0) == 0);
+    static const double cases[][2] = {{0.1, 0.5}, {0.1, 3}, {1, 0.7}, {2.5, 2}, {60, 0.5}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double t = cases[i][0], shape = cases[i][1], scale = 1 / tgamma(1 + 1 / shape);
+        enum { UNITS = 20000 };
+        uint64_t n = 0;
+        for (uint64_t u = 0; u < UNITS; u++) {
+            double at = 0;
+            for (uint64_t k = 0; at < t; k++, n += at < t)
+                at += scale * orr_random_weibull(orr_random(7, "renewal"), u, k, shape);
+        }
+        double mean = (double)n / UNITS, sigma = sqrt(mean / UNITS) * (shape < 1 ? 2 : 1);
+        if (fabs(orr_renewal_count(t, shape, 0) - mean) > 4 * sigma + 0.005 * mean)
+            fail_msg("%g lives of shape %g: %g, drawn %g", t, shape, orr_renewal_count(t, shape, 0),
+                     mean);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_interval_of_bloom_is_66_iterations_and_flat),
         cmocka_unit_test(test_daly_is_near_young_where_writes_are_short),
         cmocka_unit_test(test_fleet_mttf_follows_the_node_day_rate),
         cmocka_unit_test(test_mtbf_of_a_gpu_becomes_that_of_the_job),
+        cmocka_unit_test(test_renewals_of_new_parts_are_counted),
         cmocka_unit_test(test_expected_ettr_follows_the_published_formula),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

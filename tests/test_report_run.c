@@ -57,6 +57,48 @@ static void test_json_is_as_the_schema_says_and_adds_up(void **state) {
     }
 }
 
+static double number(JsonObject *o, const char *key) {
+    return json_object_get_double_member(o, key);
+}
+
+static void sum_spent(JsonArray *lost, double *hours, double *usd) {
+    for (guint i = 0; i < json_array_get_length(lost); i++) {
+        *hours += number(json_array_get_object_element(lost, i), "gpu_hours");
+        *usd += number(json_array_get_object_element(lost, i), "usd");
+    }
+}
+
+/* GPUs and spares, held for the wall time less the queues, are useful or lost to the last hour, and
+ * so is the money. */
+static void test_every_gpu_hour_and_dollar_is_booked(void **state) {
+    (void)state;
+    static const char *const names[] = {"llama3-405b-54d", "llama70b-500b-1024-owned",
+                                        "llama70b-500b-64-spot"};
+    static const OrrOverride sets[] = {{"run", "queue", "3 h"},
+                                       {"recovery", "requeue", "20 min"},
+                                       {"recovery", "hot_spares", "4 nodes"}};
+    for (guint i = 0; i < 2 * G_N_ELEMENTS(names); i++) {
+        OrrRunRequest q = {.run = names[i / 2], .n_seeds = 4, .overrides = sets};
+        q.n_overrides = i % 2 ? G_N_ELEMENTS(sets) : 0;
+        g_autoptr(OrrRun) run = orr_run_prepare(&q, NULL);
+        assert_true(run && orr_run_execute(run, NULL, NULL, NULL, NULL));
+        g_autofree char *json = text_of(run, "json");
+        g_autoptr(JsonParser) record = json_parser_new();
+        assert_true(json_parser_load_from_data(record, json, -1, NULL));
+        JsonObject *root = json_node_get_object(json_parser_get_root(record));
+        double hours = number(root, "useful_gpu_hours");
+        double usd = number(root, "useful_usd") + number(root, "storage_usd");
+        sum_spent(json_object_get_array_member(root, "lost"), &hours, &usd);
+        const OrrRunRecord *r = orr_run_record(run);
+        double held_h = (double)(r->wall_ns - orr_run_record_queued(r)) / 3600e9;
+        double gpus = r->n_gpus * (1 + (double)r->n_spare_nodes / r->n_nodes);
+        assert_true(i % 2 == 0 || orr_run_record_queued(r) > INT64_C(10800) * 1000000000);
+        assert_near(hours, gpus * held_h, 1e-9);
+        assert_near(number(root, "gpu_hours"), hours, 1e-9);
+        assert_near(number(root, "cost_usd"), usd, 1e-9);
+    }
+}
+
 static void test_text_and_csv_say_what_was_lost(void **state) {
     (void)state;
     OrrRunRequest q;
@@ -135,6 +177,7 @@ static void test_library_reports_as_the_program_does(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json_is_as_the_schema_says_and_adds_up),
+        cmocka_unit_test(test_every_gpu_hour_and_dollar_is_booked),
         cmocka_unit_test(test_text_and_csv_say_what_was_lost),
         cmocka_unit_test(test_library_reports_as_the_program_does),
         cmocka_unit_test(test_events_and_trace_tell_the_seed),

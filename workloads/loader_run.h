@@ -45,8 +45,9 @@ typedef struct {
     double noise_frac, evaluate_ns, queue_ns, failure_scale;
     uint32_t evaluate_steps;
     struct {
-        double start_ns, start_growth, in_place_ns, swap_ns, cold_ns, reshard_ns;
-        uint32_t start_ranks, hot_spares, cold_spares, max_lost;
+        double start_ns, start_growth, in_place_ns, swap_ns, cold_ns, reshard_ns, requeue_ns;
+        uint32_t start_ranks, hot_spares, cold_spares, max_lost, repair_hands;
+        OrrRequeue requeue_after;
         OrrElastic elastic;
     } recovery;
     struct {

@@ -90,8 +90,8 @@ static void read_events(OrrKeys *keys, OrrFailureKind *k) {
 
 static void read_cause(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
     const char *g = k->name;
-    k->component = (g_free(k->component),
-                    g_strdup(orr_keys_string(keys, g, "component", "", ORR_KEY_REQUIRED)));
+    int component = orr_keys_enum(keys, g, "component", orr_component_names, 0, ORR_KEY_REQUIRED);
+    k->component = (g_free(k->component), g_strdup(orr_component_names[component]));
     k->source =
         (g_free(k->source), g_strdup(orr_keys_string(keys, g, "source", "", ORR_KEY_QUIET)));
     k->unit = (OrrFailureUnit)orr_keys_enum(keys, g, "unit", orr_failure_unit_names, ORR_UNIT_NODE,

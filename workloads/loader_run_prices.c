@@ -56,6 +56,23 @@ static void read_owned(OrrKeys *keys, OrrPrices *p) {
     p->usd_per_kwh = money(keys, g, "electricity", "USD/kWh", 0);
 }
 
+/* "2026-05" or "2026-05-31": prices age, so when they were asked is no free text. */
+static char *read_date(OrrKeys *keys) {
+    const char *text = orr_keys_string(keys, "prices", "date", "", ORR_KEY_REQUIRED);
+    g_autofree char *whole = g_strconcat(text, strlen(text) == 7 ? "-01" : "", NULL);
+    g_auto(GStrv) parts = g_strsplit(whole, "-", -1);
+    guint64 value[3] = {0};
+    static const gsize digits[3] = {4, 2, 2};
+    bool is_fine = g_strv_length(parts) == 3;
+    for (guint i = 0; is_fine && i < 3; i++)
+        is_fine = strlen(parts[i]) == digits[i] &&
+                  g_ascii_string_to_unsigned(parts[i], 10, 0, 9999, &value[i], NULL);
+    if (*text && !(is_fine && value[0] > 0 &&
+                   g_date_valid_dmy((GDateDay)value[2], (GDateMonth)value[1], (GDateYear)value[0])))
+        orr_keys_complain(keys, "prices", "date", "is no date; 2026-05 or 2026-05-31 would do");
+    return g_strdup(text);
+}
+
 OrrPrices *orr_workload_prices(const char *ref, const OrrOverride *overrides, uint32_t n_overrides,
                                OrrSources *sources, GError **error) {
     g_autoptr(OrrKeys) keys = orr_workloads__open("prices", ref, sources, error);
@@ -69,7 +86,7 @@ OrrPrices *orr_workload_prices(const char *ref, const OrrOverride *overrides, ui
     p->name = orr_workloads__stem(orr_keys_name(keys));
     p->summary = g_strdup(orr_keys_string(keys, "prices", "summary", "", ORR_KEY_QUIET));
     p->source = g_strdup(orr_keys_string(keys, "prices", "source", "", ORR_KEY_REQUIRED));
-    p->date = g_strdup(orr_keys_string(keys, "prices", "date", "", ORR_KEY_REQUIRED));
+    p->date = read_date(keys);
     p->node_gpus = (double)orr_keys_int(keys, "prices", "gpus_per_node", "GPUs", 1, 1 << 16, 8,
                                         ORR_KEY_OPTIONAL);
     read_rented(keys, p);

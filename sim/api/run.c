@@ -92,7 +92,10 @@ static void set_recovery(OrrRun *run) {
                        .cold_spares = f->recovery.cold_spares,
                        .elastic = f->recovery.elastic,
                        .nodes_per_replica = s->nodes_per_replica,
-                       .reshard_ns = (int64_t)f->recovery.reshard_ns};
+                       .reshard_ns = (int64_t)f->recovery.reshard_ns,
+                       .requeue_ns = (int64_t)f->recovery.requeue_ns,
+                       .requeue_after = f->recovery.requeue_after,
+                       .repair_hands = f->recovery.repair_hands};
 }
 
 static bool set_checkpoint(OrrRun *run, GError **error) {
@@ -195,8 +198,8 @@ static void make_key(OrrRun *run) {
     for (uint32_t p = 0; p < s->n_phases; p++)
         for (uint32_t k = 0; k <= s->max_lost_replicas; k++)
             g_string_append_printf(text, "%" G_GINT64_FORMAT " ", s->phases[p].step_ns[k]);
-    g_string_append_printf(text, "%" G_GINT64_FORMAT " %u", s->checkpoint.interval_ns,
-                           s->checkpoint.interval_steps);
+    g_string_append_printf(text, "%" G_GINT64_FORMAT " %u %d", s->checkpoint.interval_ns,
+                           s->checkpoint.interval_steps, ORR_N_LOSSES);
     run->key = orr_file_sha256(text->str, text->len);
 }
 

@@ -3,6 +3,7 @@
 
 #include "sim/job/checkpoint.h"
 #include "sim/job/money.h"
+#include "sim/job/renewal.h"
 
 #include <math.h>
 #include <string.h>
@@ -31,6 +32,22 @@ static void fill_causes(OrrRun *run, OrrRunRecord *r) {
         x->mtbf_job_h = mtbf_ns / 3600e9;
         x->mtbf_gpu_h = x->mtbf_job_h * s->n_gpus;
         x->per_1000_node_days = 24 * 1000 / (x->mtbf_job_h * s->n_nodes);
+    }
+}
+
+/* How often each cause should have come, from its rate alone: in the time that the job had its
+ * nodes, or that it trained. Parts are new when the run begins. */
+static void fill_expected(const OrrRun *run, OrrRunRecord *r) {
+    double wall = (double)r->wall_ns;
+    double held = 1 - (double)orr_run_record_queued(r) / wall;
+    double up = 1 - (double)orr_run_record_down(r) / wall;
+    for (uint32_t c = ORR_N_OWN_CAUSES; c < r->n_causes; c++) {
+        const OrrFailureKind *k = &run->spec->kinds[c - ORR_N_OWN_CAUSES];
+        if (k->law == ORR_LAW_EVENTS)
+            continue;
+        double shape = k->law == ORR_LAW_WEIBULL ? k->shape : 1;
+        r->causes[c].expected = (double)k->n_units * (k->only_running ? up : held) *
+                                orr_renewal_count(wall / k->mean_ns, shape, k->exclude_after);
     }
 }
 
@@ -109,8 +126,13 @@ static void fill_money(OrrRun *run, OrrRunRecord *r) {
     set(&r->prices, p->name);
     set(&r->prices_date, p->date);
     r->usd_per_gpu_h = orr_price_gpu_h(p, own);
-    for (uint32_t i = 0; i < r->n_seeds; i++)
+    r->power_usd_per_gpu_h = orr_price_power_gpu_h(p, own);
+    r->idle_frac = p->idle_frac;
+    for (uint32_t i = 0; i < r->n_seeds; i++) {
         orr_money_seed(p, own, &size, &r->seeds[i]);
+        if (own != ORR_CONTRACT_NONE)
+            r->storage_usd += orr_money_storage(p, &size, r->seeds[i].wall_ns) / r->n_seeds;
+    }
     for (int c = ORR_CONTRACT_ON_DEMAND; c < ORR_N_CONTRACTS; c++) {
         if (!(orr_price_gpu_h(p, (OrrContract)c) >= 0))
             continue;
@@ -160,6 +182,7 @@ void orr_run__fill(OrrRun *run) {
     r->n_gpus = s->n_gpus;
     r->n_nodes = s->n_nodes;
     r->n_spare_nodes = n_spares(run);
+    r->repair_hands = s->recovery.repair_hands;
     r->step_ns = last->step_ns[0];
     r->tokens_per_step = last->tokens_per_step;
     r->mfu_frac = last->mfu_frac;
@@ -168,5 +191,6 @@ void orr_run__fill(OrrRun *run) {
     fill_causes(run, r);
     fill_money(run, r);
     orr_run_record_settle(r);
+    fill_expected(run, r);
     fill_checkpoint(run, r);
 }

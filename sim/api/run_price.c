@@ -29,6 +29,20 @@ static void note_sources(OrrRun *run, const OrrStepRun *step) {
     }
 }
 
+/* The step that was simulated, as a command: nobody should have to find out which overrides it had.
+ */
+static char *step_command(const OrrRun *run) {
+    g_autoptr(GString) line = g_string_new("orrery step ");
+    g_string_append(line, run->file->job_ref);
+    for (guint i = 0; i < run->job_overrides->len; i++) {
+        const OrrOverride *o = &g_array_index(run->job_overrides, OrrOverride, i);
+        g_autofree char *text = g_strdup_printf("%s.%s=%s", o->group, o->key, o->value);
+        g_autofree char *quoted = strpbrk(text, " '\"$*;~") ? g_shell_quote(text) : g_strdup(text);
+        g_string_append_printf(line, " --set %s", quoted);
+    }
+    return g_string_free(g_steal_pointer(&line), FALSE);
+}
+
 /* Names and warnings of the nominal step become those of the run. */
 static void note_nominal(OrrRun *run, const OrrStepRun *step) {
     const OrrRecord *r = orr_step_record(step);
@@ -44,10 +58,10 @@ static void note_nominal(OrrRun *run, const OrrStepRun *step) {
     orr_record_set(&h->calibration, r->calibration);
     for (uint32_t i = 0; i < r->n_warnings; i++)
         orr_record_add_warning(h, r->warnings[i].code, "%s", r->warnings[i].text);
+    g_autofree char *command = step_command(run);
     if (r->verdict == ORR_DOES_NOT_FIT)
-        orr_record_add_warning(
-            h, "does_not_fit",
-            "the step does not fit in the memory of its GPUs; see orrery step %s", r->job);
+        orr_record_add_warning(h, "does_not_fit",
+                               "the step does not fit in the memory of its GPUs; see %s", command);
     note_sources(run, step);
 }
 

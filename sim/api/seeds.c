@@ -56,23 +56,14 @@ static gpointer worker(gpointer data) {
     }
 }
 
-/* Quantile 0.975 of Student's distribution: Abramowitz and Stegun 1964, 26.7.5, two terms beyond
- * the normal quantile; within 1 % from three degrees of freedom on. */
-static double student(double freedom) {
-    const double z = 1.959964; /* normal quantile of 0.975 */
-    double z3 = z * z * z, z5 = z3 * z * z;
-    return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom);
-}
-
 static void summarise(const Seeds *s, OrrRecordPercentiles *p) {
-    double n = s->n;
-    *p = (OrrRecordPercentiles){
-        .n_seeds = s->n,
-        .p5_ns = llround(orr_stats_percentile(s->step_ns, s->n, 0.05)),
-        .p50_ns = llround(orr_stats_percentile(s->step_ns, s->n, 0.5)),
-        .p95_ns = llround(orr_stats_percentile(s->step_ns, s->n, 0.95)),
-        .mean_ns = llround(orr_stats_mean(s->step_ns, s->n)),
-        .ci95_ns = llround(student(n - 1) * orr_stats_deviation(s->step_ns, s->n) / sqrt(n))};
+    double deviation = orr_stats_deviation(s->step_ns, s->n);
+    *p = (OrrRecordPercentiles){.n_seeds = s->n,
+                                .p5_ns = llround(orr_stats_percentile(s->step_ns, s->n, 0.05)),
+                                .p50_ns = llround(orr_stats_percentile(s->step_ns, s->n, 0.5)),
+                                .p95_ns = llround(orr_stats_percentile(s->step_ns, s->n, 0.95)),
+                                .mean_ns = llround(orr_stats_mean(s->step_ns, s->n)),
+                                .ci95_ns = llround(orr_stats_half_width95(deviation, s->n))};
 }
 
 bool orr_step_run_seeds(OrrStepRun *run, uint32_t n_seeds, uint32_t n_threads, GError **error) {

@@ -30,6 +30,25 @@ double orr_stats_deviation(const double *x, size_t n) {
     return sqrt(squares / (double)(n - 1));
 }
 
+/* Quantile 0.975 of Student's distribution: closed forms, then the expansion of Abramowitz and
+ * Stegun 1964, 26.7.5. */
+static double student(double freedom) {
+    const double z = 1.959963984540054; /* of the normal distribution */
+    if (freedom < 1.5)
+        return 12.706204736432095; /* tan(0.475 pi) */
+    if (freedom < 2.5)
+        return 4.302652729911275; /* 0.95 sqrt(2 / (1 - 0.95^2)) */
+    double z2 = z * z, f = freedom;
+    double g1 = z * (z2 + 1) / 4, g2 = z * ((5 * z2 + 16) * z2 + 3) / 96;
+    double g3 = z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / 384;
+    double g4 = z * ((((79 * z2 + 776) * z2 + 1482) * z2 - 1920) * z2 - 945) / 92160;
+    return z + (g1 + (g2 + (g3 + g4 / f) / f) / f) / f;
+}
+
+double orr_stats_half_width95(double deviation, size_t n) {
+    return n > 1 ? student((double)n - 1) * deviation / sqrt((double)n) : NAN;
+}
+
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;

@@ -10,6 +10,7 @@
 #include "sim/io/progress.h"
 #include "sim/report/run_report.h"
 
+#include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -151,6 +152,9 @@ static bool store_put(void *data, const OrrRunSeed *seed, GError **error) {
 }
 
 static bool store_open(Store *s, const OrrRun *run, const char *path, GError **error) {
+    GStatBuf st;
+    if (g_stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
+        fprintf(stderr, "orrery: %s: is empty; nothing is finished there yet\n", path);
     s->n_causes = orr_run_n_causes(orr_run_spec(run));
     s->journal = orr_journal_open(path, orr_run_key(run), error);
     if (!s->journal)

@@ -5,6 +5,11 @@ const char *const orr_failure_law_names[] = {"exponential", "weibull", "events",
 const char *const orr_effect_names[] = {"stop",  "hang",    "corrupt", "slow",
                                         "stall", "planned", "reclaim", NULL};
 const char *const orr_scope_names[] = {"process", "node", "rack", "all", NULL};
+const char *const orr_component_names[] = {"gpu",      "hbm",      "nvlink",  "pcie",    "nic",
+                                           "cable",    "switch",   "network", "host",    "cpu",
+                                           "memory",   "power",    "cooling", "storage", "software",
+                                           "provider", "operator", "unknown", NULL};
+const char *const orr_requeue_names[] = {"replaced", "all", NULL};
 const char *const orr_elastic_names[] = {"no", "shrink", "shrink_keep_batch", NULL};
 
 bool orr_effect_is_interruption(OrrEffect effect) {

@@ -71,6 +71,13 @@ typedef struct {
     int64_t notice_ns;   /* RECLAIM */
 } OrrFailureKind;
 
+/* Parts that fail, as files name them: "gpu", "hbm", ... */
+extern const char *const orr_component_names[];
+
+/* Which stops send the job back to the queue of the cluster. */
+typedef enum { ORR_REQUEUE_REPLACED, ORR_REQUEUE_ALL } OrrRequeue;
+extern const char *const orr_requeue_names[];
+
 typedef enum { ORR_ELASTIC_NO, ORR_ELASTIC_SHRINK, ORR_ELASTIC_KEEP_BATCH } OrrElastic;
 extern const char *const orr_elastic_names[];
 

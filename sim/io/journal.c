@@ -90,12 +90,13 @@ static bool check_head(const char *path, const char *text, const char *key, GErr
 static bool load(OrrJournal *j, const char *key, GError **error) {
     g_autofree char *text = NULL;
     gsize length = 0;
-    if (access(j->path, F_OK) != 0) {
+    struct stat st;
+    bool is_there = stat(j->path, &st) == 0;
+    if (!is_there || (S_ISREG(st.st_mode) && st.st_size == 0)) { /* empty: of mktemp, or killed */
         g_autofree char *head = g_strdup_printf(HEAD "%s\n", key);
         if (!orr_file_write(j->path, head, error))
             return false;
     }
-    struct stat st;
     if (stat(j->path, &st) == 0 && !S_ISREG(st.st_mode))
         return orr_fail_env(error, "%s: is no plain file, so nothing can be kept there", j->path);
     j->fd = open(j->path, O_RDWR | O_APPEND | O_CLOEXEC);

@@ -95,6 +95,15 @@ bool orr_job__pass(Run *r, int64_t ns, uint32_t cause, OrrLoss loss, bool is_up)
     return !r->is_over;
 }
 
+bool orr_job__queue(Run *r, int64_t ns, uint32_t cause, OrrLoss loss) {
+    int64_t end = r->now + ns;
+    orr_job__lose(r, MIN(end, r->horizon_ns), cause, loss);
+    r->is_over |= end > r->horizon_ns;
+    while (r->strikes.next_ns < r->now)
+        orr_strikes_take(&r->strikes);
+    return !r->is_over;
+}
+
 static const OrrRunPhase *phase_of(const Run *r) {
     const OrrRunPhase *p = r->spec->phases;
     while (r->at.tokens >= p->end_tokens)
@@ -300,6 +309,7 @@ static void init(Run *r, const OrrRunSpec *spec, uint64_t seed) {
     r->corrupt_ns = r->found_ns = INT64_MAX;
     r->noise = orr_random(seed, "noise");
     orr_queue_init(&r->repairs);
+    orr_queue_init(&r->hands);
     orr_strikes_init(&r->strikes, spec, seed);
     for (uint32_t i = 0; i < spec->checkpoint.n_tiers; i++)
         r->shelves[i].marks = g_new0(Mark, spec->checkpoint.tiers[i].keep);
@@ -310,10 +320,8 @@ void orr_run_simulate(const OrrRunSpec *spec, uint64_t seed, const OrrRunProbe *
     Run run = {.spec = spec, .probe = probe, .out = out}, *r = &run;
     init(r, spec, seed);
     out->seed = seed;
-    if (spec->recovery.queue_ns > 0)
-        orr_job__lose(r, MIN(spec->recovery.queue_ns, r->horizon_ns), ORR_CAUSE_START,
-                      ORR_LOSS_QUEUE);
-    orr_job__come_up(r, ORR_CAUSE_START, true);
+    if (orr_job__queue(r, spec->recovery.queue_ns, ORR_CAUSE_START, ORR_LOSS_QUEUE))
+        orr_job__come_up(r, ORR_CAUSE_START, true);
     while (!r->is_over) {
         if (r->planned > 0)
             orr_job__stop_gently(r, r->planned - 1);
@@ -334,5 +342,6 @@ void orr_run_simulate(const OrrRunSpec *spec, uint64_t seed, const OrrRunProbe *
     for (uint32_t i = 0; i < spec->checkpoint.n_tiers; i++)
         g_free(r->shelves[i].marks);
     orr_queue_clear(&r->repairs);
+    orr_queue_clear(&r->hands);
     orr_strikes_clear(&r->strikes);
 }

@@ -39,7 +39,8 @@ typedef struct {
     int64_t load_ns; /* of the mark that was rolled back to */
     uint32_t hot, cold, missing;
     uint32_t lost_replicas, shrunk_cause;
-    OrrQueue repairs;
+    OrrQueue repairs; /* when each node is back */
+    OrrQueue hands;   /* when each is free; as many as have ever been busy */
     Slow slow[MAX_SLOW];
     uint32_t n_slow;
     int64_t corrupt_ns, found_ns; /* INT64_MAX: none */
@@ -54,6 +55,10 @@ void orr_job__lose(Run *r, int64_t until, uint32_t cause, OrrLoss loss);
 /* Lets @ns pass as lost time; @is_up: the job is up and not being recovered. false: the time of the
  * run is up (is_over), or a strike that stops the job comes first, and it is then. */
 bool orr_job__pass(Run *r, int64_t ns, uint32_t cause, OrrLoss loss, bool is_up);
+
+/* Lets @ns pass in the queue of the cluster: what fails there meanwhile is not the job's. false:
+ * the time of the run is up. */
+bool orr_job__queue(Run *r, int64_t ns, uint32_t cause, OrrLoss loss);
 
 /* A checkpoint at the end of a step; false as orr_job__pass. */
 bool orr_job__save(Run *r);

@@ -2,12 +2,6 @@
 
 #include <math.h>
 
-/* The GPUs wait while this is lost; in the others they compute or spin at full power. */
-#define IDLE                                                                                       \
-    (1u << ORR_LOSS_START | 1u << ORR_LOSS_LOAD | 1u << ORR_LOSS_DIAGNOSE |                        \
-     1u << ORR_LOSS_REPLACE | 1u << ORR_LOSS_REPAIR | 1u << ORR_LOSS_DOWN | 1u << ORR_LOSS_SAVE |  \
-     1u << ORR_LOSS_SAVE_WAIT | 1u << ORR_LOSS_STALL)
-
 double orr_price_gpu_h(const OrrPrices *p, OrrContract contract) {
     if (contract == ORR_CONTRACT_NONE)
         return 0;
@@ -30,14 +24,19 @@ static double hours(int64_t ns) {
     return (double)ns / 3600e9;
 }
 
+double orr_money_storage(const OrrPrices *p, const OrrRunSize *size, int64_t wall_ns) {
+    return size->kept_bytes * p->usd_per_byte_h * hours(wall_ns) +
+           size->final_bytes * p->egress_usd_per_byte;
+}
+
 void orr_money_seed(const OrrPrices *p, OrrContract contract, const OrrRunSize *size,
                     OrrRunSeed *seed) {
     int64_t queued = 0, idle = 0;
     for (uint32_t c = 0; c < size->n_causes; c++)
         for (uint32_t l = 0; l < ORR_N_LOSSES; l++) {
             int64_t ns = seed->lost_ns[c * ORR_N_LOSSES + l];
-            queued += l == ORR_LOSS_QUEUE ? ns : 0;
-            idle += IDLE >> l & 1 ? ns : 0;
+            queued += orr_loss_is_queued((OrrLoss)l) ? ns : 0;
+            idle += orr_loss_is_idle((OrrLoss)l) ? ns : 0;
         }
     double held = hours(seed->wall_ns - queued), busy = held - hours(idle);
     double per_node = (double)size->n_gpus / MAX(size->n_nodes, 1);
@@ -47,10 +46,9 @@ void orr_money_seed(const OrrPrices *p, OrrContract contract, const OrrRunSize *
     double kwh = node_h * p->node_watts / 1000 * p->pue * (per_node / p->node_gpus);
     double price = orr_price_gpu_h(p, contract);
     double power = contract == ORR_CONTRACT_ON_PREMISE ? kwh * p->usd_per_kwh : 0;
-    double storage = size->kept_bytes * p->usd_per_byte_h * hours(seed->wall_ns);
-    seed->cost_usd = contract == ORR_CONTRACT_NONE ? 0
-                                                   : gpus * held * price + power + storage +
-                                                         size->final_bytes * p->egress_usd_per_byte;
+    seed->cost_usd = contract == ORR_CONTRACT_NONE
+                         ? 0
+                         : gpus * held * price + power + orr_money_storage(p, size, seed->wall_ns);
     seed->energy_mwh = kwh / 1000;
     seed->carbon_kg = kwh * p->carbon_kg_per_kwh;
 }

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#define MOST_REPAIR_NS 0x1p55 /* ours: a year, so that a hundred in a row are no overflow */
+
 static uint32_t cause_of(uint32_t kind) {
     return ORR_N_OWN_CAUSES + kind;
 }
@@ -183,6 +185,22 @@ void orr_job__collect(Run *r) {
     }
 }
 
+/* First come first served: the hand that is free first begins as soon as it and the node are there.
+ */
+static void repair(Run *r, int64_t takes_ns) {
+    uint32_t n_hands = r->spec->recovery.repair_hands;
+    int64_t begin = r->now;
+    if (n_hands > 0 && r->hands.n == n_hands) {
+        int64_t free_ns = orr_queue_pop(&r->hands).time_ns;
+        begin = MAX(begin, free_ns);
+    }
+    if (n_hands > 0)
+        orr_queue_push(&r->hands, begin + takes_ns, 0, 0, 0);
+    orr_queue_push(&r->repairs, begin + takes_ns, 0, 0, 0);
+    r->out->repairs++;
+    r->out->repair_wait_ns += begin - r->now;
+}
+
 /* Nodes that a strike of @kind takes go to the repair shop. */
 static void lose_nodes(Run *r, uint32_t kind) {
     const OrrFailureKind *k = &r->spec->kinds[kind];
@@ -191,7 +209,7 @@ static void lose_nodes(Run *r, uint32_t kind) {
     r->missing += n;
     for (uint32_t i = 0; i < n; i++) {
         double away = (double)k->repair_ns * orr_strikes_exponential(&r->strikes, kind, 2 + i);
-        orr_queue_push(&r->repairs, r->now + (int64_t)ceil(MIN(away, 0x1p60)), 0, 0, 0);
+        repair(r, (int64_t)ceil(MIN(away, MOST_REPAIR_NS)));
     }
 }
 
@@ -245,13 +263,27 @@ static bool notice(Run *r, uint32_t cause) {
     case ORR_EFFECT_PLANNED:
         return orr_job__pass(r, k->duration_ns, cause, ORR_LOSS_DOWN, false);
     case ORR_EFFECT_RECLAIM:
-        return orr_job__pass(r, k->duration_ns, cause, ORR_LOSS_QUEUE, false);
+        return orr_job__queue(r, k->duration_ns, cause, ORR_LOSS_QUEUE);
     case ORR_EFFECT_SLOW:
     case ORR_EFFECT_STALL:
     case ORR_N_EFFECTS:
         break;
     }
     return true;
+}
+
+/* Back in the queue of the cluster, where the job does not keep its nodes. */
+static bool requeue(Run *r, uint32_t cause) {
+    const OrrRecovery *v = &r->spec->recovery;
+    if (cause < ORR_N_OWN_CAUSES || v->requeue_ns == 0)
+        return true;
+    uint32_t kind = cause - ORR_N_OWN_CAUSES;
+    const OrrFailureKind *k = &r->spec->kinds[kind];
+    bool is_announced = k->effect == ORR_EFFECT_PLANNED || k->effect == ORR_EFFECT_RECLAIM;
+    if (is_announced || (v->requeue_after == ORR_REQUEUE_REPLACED && k->nodes == 0))
+        return true;
+    double wait = (double)v->requeue_ns * orr_strikes_exponential(&r->strikes, kind, 0);
+    return orr_job__queue(r, (int64_t)ceil(wait), cause, ORR_LOSS_REQUEUE);
 }
 
 /* Started again where it is: no node changed and nothing was taken away. */
@@ -265,7 +297,9 @@ static bool is_in_place(const Run *r, uint32_t cause) {
 static bool attempt(Run *r, uint32_t cause, bool is_known) {
     const OrrRecovery *v = &r->spec->recovery;
     uint32_t before = r->lost_replicas;
-    if ((!is_known && !notice(r, cause)) || !fill_nodes(r, cause))
+    if (!is_known && (!notice(r, cause) || !requeue(r, cause)))
+        return false;
+    if (!fill_nodes(r, cause))
         return false;
     uint32_t lost = orr_job__replicas_short(r);
     int64_t start_ns = is_in_place(r, cause) ? v->in_place_ns : v->start_ns;

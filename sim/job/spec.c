@@ -79,6 +79,8 @@ bool orr_run_spec_check(const OrrRunSpec *s, GError **error) {
         if (c->tiers[i].keep == 0 || c->tiers[i].every == 0)
             return orr_fail_input(error, "run %s: tier %s keeps nothing or is never written",
                                   s->name, c->tiers[i].name);
+    if (s->recovery.requeue_ns < 0 || s->recovery.queue_ns < 0)
+        return orr_fail_input(error, "run %s: a time in the queue below 0", s->name);
     if (s->recovery.nodes_per_replica == 0)
         return orr_fail_input(error, "run %s: a replica without nodes", s->name);
     for (uint32_t i = 0; i < s->n_kinds; i++)

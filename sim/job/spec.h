@@ -9,7 +9,11 @@
 #define ORR_SPARES_UNLIMITED UINT32_MAX
 
 typedef struct {
-    int64_t queue_ns;         /* before the first start */
+    int64_t queue_ns; /* before the first start */
+    int64_t
+        requeue_ns; /* mean, exponential, in the queue after a stop; 0: the job keeps its nodes */
+    OrrRequeue requeue_after; /* which stops */
+    uint32_t repair_hands;    /* nodes repaired at a time; 0: no limit */
     int64_t start_ns;         /* processes and communicators of the whole job, from nothing */
     int64_t in_place_ns;      /* the same where no node changed */
     int64_t swap_ns, cold_ns; /* a hot spare put in; a cold one provisioned */

@@ -44,15 +44,6 @@ uint32_t orr_run__by_loss(const OrrRunRecord *r, uint32_t *ids) {
     return n;
 }
 
-double orr_run__gpu_hours(const OrrRunRecord *r, int64_t ns) {
-    return (double)ns / 3600e9 * r->n_gpus;
-}
-
-double orr_run__usd(const OrrRunRecord *r, int64_t ns) {
-    const OrrRunFigure *cost = orr_run_record_figure(r, "cost_usd");
-    return r->wall_ns > 0 ? cost->mean * (double)ns / (double)r->wall_ns : 0;
-}
-
 OrrLoss orr_run__mostly(const OrrRunRecord *r, uint32_t cause) {
     const int64_t *lost = &r->lost_ns[cause * ORR_N_LOSSES];
     int best = 0;

@@ -103,6 +103,28 @@ static void put_causes(const OrrRunRecord *r, OrrJsonWriter *w) {
     orr_json_end_array(w);
 }
 
+static void put_spent(OrrJsonWriter *w, const char *prefix, OrrRunSpent spent) {
+    g_autofree char *hours = g_strconcat(prefix, "gpu_hours", NULL);
+    g_autofree char *usd = g_strconcat(prefix, "usd", NULL);
+    orr_json_put_double(w, hours, spent.gpu_hours);
+    orr_json_put_double(w, usd, spent.usd);
+}
+
+/* Spare nodes cost GPU-hours and no time. */
+static void put_spares(const OrrRunRecord *r, const int64_t *lost_ns, int64_t wall_ns,
+                       OrrJsonWriter *w) {
+    OrrRunSpent spares = orr_run_spent_spares(r, lost_ns, wall_ns);
+    if (!(spares.gpu_hours > 0))
+        return;
+    orr_json_begin_object_inline(w, NULL);
+    orr_json_put_string(w, "cause", "spare_nodes");
+    orr_json_put_int(w, "ns", 0);
+    put_spent(w, "", spares);
+    orr_json_begin_object_inline(w, "went_on");
+    orr_json_end_object(w);
+    orr_json_end_object(w);
+}
+
 static void put_losses(const OrrRunRecord *r, OrrJsonWriter *w) {
     orr_json_begin_array(w, "lost");
     for (uint32_t c = 0; c < r->n_causes; c++) {
@@ -112,8 +134,7 @@ static void put_losses(const OrrRunRecord *r, OrrJsonWriter *w) {
         orr_json_begin_object_inline(w, NULL);
         orr_json_put_string(w, "cause", r->causes[c].name);
         orr_json_put_int(w, "ns", ns);
-        orr_json_put_double(w, "gpu_hours", orr_run__gpu_hours(r, ns));
-        orr_json_put_double(w, "usd", orr_run__usd(r, ns));
+        put_spent(w, "", orr_run_spent_lost(r, r->lost_ns + c * ORR_N_LOSSES));
         orr_json_begin_object_inline(w, "went_on");
         for (int l = 0; l < ORR_N_LOSSES; l++)
             if (r->lost_ns[c * ORR_N_LOSSES + (uint32_t)l] != 0)
@@ -122,6 +143,7 @@ static void put_losses(const OrrRunRecord *r, OrrJsonWriter *w) {
         orr_json_end_object(w);
         orr_json_end_object(w);
     }
+    put_spares(r, r->lost_ns, r->wall_ns, w);
     orr_json_end_array(w);
 }
 
@@ -156,6 +178,8 @@ static void put_money(const OrrRunRecord *r, OrrJsonWriter *w) {
     orr_json_put_double(w, "energy_mwh", mean_of(r, "energy_mwh"));
     orr_json_put_double(w, "carbon_kg", mean_of(r, "carbon_kg"));
     orr_json_put_double(w, "gpu_hours", mean_of(r, "gpu_hours"));
+    put_spent(w, "useful_", orr_run_spent_useful(r, r->useful_ns));
+    orr_json_put_double(w, "storage_usd", r->storage_usd);
     orr_json_put_double(w, "tokens", mean_of(r, "tokens"));
     orr_json_begin_object(w, "prices");
     orr_json_put_string(w, "name", r->prices);
@@ -201,6 +225,8 @@ static void put_seed(const OrrRunRecord *r, const OrrRunSeed *s, OrrJsonWriter *
     orr_json_put_int(w, "reworked_steps", s->reworked_steps);
     orr_json_put_int(w, "checkpoints", s->checkpoints);
     orr_json_put_double(w, "cost_usd", s->cost_usd);
+    orr_json_put_int(w, "repairs", s->repairs);
+    orr_json_put_int(w, "repair_wait_ns", s->repair_wait_ns);
     orr_json_begin_array(w, "lost");
     for (uint32_t c = 0; c < r->n_causes; c++) {
         int64_t ns = orr_run_seed_lost(s, c);
@@ -210,6 +236,7 @@ static void put_seed(const OrrRunRecord *r, const OrrRunSeed *s, OrrJsonWriter *
         orr_json_put_string(w, "cause", r->causes[c].name);
         orr_json_put_int(w, "count", s->strikes[c]);
         orr_json_put_int(w, "ns", ns);
+        put_spent(w, "", orr_run_spent_lost(r, s->lost_ns + c * ORR_N_LOSSES));
         orr_json_end_object(w);
     }
     orr_json_end_array(w);

@@ -10,9 +10,6 @@ extern const OrrRunFormat orr_run__text, orr_run__json, orr_run__csv;
 OrrFixed orr_run__span(double ns);
 /* Causes by what they lost, largest first; returns how many lost anything. @ids has n_causes. */
 uint32_t orr_run__by_loss(const OrrRunRecord *r, uint32_t *ids);
-/* Mean GPU-hours and money of so much lost time. */
-double orr_run__gpu_hours(const OrrRunRecord *r, int64_t ns);
-double orr_run__usd(const OrrRunRecord *r, int64_t ns);
 /* The loss that most of the time of a cause went on. */
 OrrLoss orr_run__mostly(const OrrRunRecord *r, uint32_t cause);
 

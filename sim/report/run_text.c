@@ -3,6 +3,7 @@
 #include "sim/report/run_priv.h"
 
 #include "sim/base/units.h"
+#include "sim/report/run_table.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,39 +25,41 @@ static OrrFixed show(double x, Show how) {
     return orr_report__fixed(x, x < 10 ? 3 : 1);
 }
 
-static void figure_row(const OrrRunRecord *r, OrrOut *out, const char *name, const char *label,
+static void figure_row(const OrrRunRecord *r, OrrTextTable *t, const char *name, const char *label,
                        Show how) {
     const OrrRunFigure *f = orr_run_record_figure(r, name);
+    g_autofree char *first = g_strconcat("  ", label, NULL);
     if (r->n_seeds == 1) {
-        orr_out_printf(out, "  %-26s %13s\n", label, show(f->mean, how).text);
+        orr_run__table_row(t, first, show(f->mean, how).text, NULL);
         return;
     }
-    orr_out_printf(out, "  %-26s %13s %12s %13s %13s %13s\n", label, show(f->mean, how).text,
-                   isfinite(f->ci95) ? show(f->ci95, how).text : "-", show(f->p5, how).text,
-                   show(f->p50, how).text, show(f->p95, how).text);
+    orr_run__table_row(t, first, show(f->mean, how).text,
+                       isfinite(f->ci95) ? show(f->ci95, how).text : "-", show(f->p5, how).text,
+                       show(f->p50, how).text, show(f->p95, how).text, NULL);
 }
 
 static void figures(const OrrRunRecord *r, OrrOut *out) {
+    OrrTextTable *t = orr_run__table_new("lrrrrr");
     if (r->n_seeds > 1)
-        orr_out_printf(out, "  %-26s %13s %12s %13s %13s %13s\n", "", "mean", "+- (95 %)", "5 %",
-                       "median", "95 %");
-    figure_row(r, out, "wall_ns", "wall time", SHOW_SPAN);
-    figure_row(r, out, "goodput_frac", "goodput, % of wall time", SHOW_SHARE);
-    figure_row(r, out, "ettr_frac", "ETTR, % of it unqueued", SHOW_SHARE);
+        orr_run__table_row(t, "", "mean", "+- (95 %)", "5 %", "median", "95 %", NULL);
+    figure_row(r, t, "wall_ns", "wall time", SHOW_SPAN);
+    figure_row(r, t, "goodput_frac", "goodput, % of wall time", SHOW_SHARE);
+    figure_row(r, t, "ettr_frac", "ETTR, % of it unqueued", SHOW_SHARE);
     if (r->mfu_frac > 0)
-        figure_row(r, out, "mfu_run_frac", "MFU of the run, %", SHOW_SHARE);
-    figure_row(r, out, "interruptions", "interruptions", SHOW_ONE);
-    figure_row(r, out, "mtbi_ns", "mean time between them", SHOW_SPAN);
-    figure_row(r, out, "tokens", "tokens", SHOW_COUNT);
-    figure_row(r, out, "gpu_hours", "GPU-hours, with spares", SHOW_COUNT);
+        figure_row(r, t, "mfu_run_frac", "MFU of the run, %", SHOW_SHARE);
+    figure_row(r, t, "interruptions", "interruptions", SHOW_ONE);
+    figure_row(r, t, "mtbi_ns", "mean time between them", SHOW_SPAN);
+    figure_row(r, t, "tokens", "tokens", SHOW_COUNT);
+    figure_row(r, t, "gpu_hours", "GPU-hours held, with spares", SHOW_COUNT);
     if (r->usd_per_gpu_h > 0) {
-        figure_row(r, out, "cost_usd", "cost, USD", SHOW_COUNT);
-        figure_row(r, out, "usd_per_million_tokens", "USD per million tokens", SHOW_ONE);
+        figure_row(r, t, "cost_usd", "cost, USD", SHOW_COUNT);
+        figure_row(r, t, "usd_per_million_tokens", "USD per million tokens", SHOW_ONE);
     }
     if (orr_run_record_figure(r, "energy_mwh")->mean > 0) {
-        figure_row(r, out, "energy_mwh", "energy, MWh", SHOW_COUNT);
-        figure_row(r, out, "carbon_kg", "carbon, kg CO2", SHOW_COUNT);
+        figure_row(r, t, "energy_mwh", "energy, MWh", SHOW_COUNT);
+        figure_row(r, t, "carbon_kg", "carbon, kg CO2", SHOW_COUNT);
     }
+    orr_run__table_write(t, out);
 }
 
 static void headline(const OrrRunRecord *r, OrrOut *out) {
@@ -80,60 +83,93 @@ static void headline(const OrrRunRecord *r, OrrOut *out) {
     figures(r, out);
 }
 
+/* A row of the account: @ns below 0 takes no time. */
+static void loss_row(const OrrRunRecord *r, OrrTextTable *t, const char *name, const char *count,
+                     int64_t ns, OrrRunSpent spent, const char *mostly) {
+    g_autofree char *first = g_strconcat("  ", name, NULL);
+    OrrFixed share = orr_report__percent((double)ns / (double)r->wall_ns);
+    orr_run__table_row(t, first, count, ns < 0 ? "" : orr_run__span((double)ns).text,
+                       ns < 0 ? "" : share.text,
+                       spent.gpu_hours > 0 ? orr_report__count(spent.gpu_hours).text : "",
+                       spent.usd > 0 ? orr_report__count(spent.usd).text : "", mostly, NULL);
+}
+
 static void losses(const OrrRunRecord *r, OrrOut *out) {
     g_autofree uint32_t *ids = g_new(uint32_t, r->n_causes + 1);
     uint32_t n = orr_run__by_loss(r, ids);
-    orr_out_printf(out, "\n%-28s %9s %11s %9s %13s %13s  %s\n", "Lost to (mean of the seeds)",
-                   "count", "time", "of wall", "GPU-hours", r->usd_per_gpu_h > 0 ? "USD" : "",
-                   "mostly");
+    OrrTextTable *t = orr_run__table_new("lrrrrrl");
+    orr_out_puts(out, "\n");
+    orr_run__table_row(t, "Lost to (mean of the seeds)", "count", "time", "of wall", "GPU-hours",
+                       r->usd_per_gpu_h > 0 ? "USD" : "", "mostly", NULL);
     for (uint32_t i = 0; i < n; i++) {
         const OrrRunCause *c = &r->causes[ids[i]];
         int64_t ns = orr_run_record_lost(r, ids[i]);
         OrrFixed count = orr_report__fixed(c->mean_count, 1);
-        OrrFixed usd = orr_report__count(orr_run__usd(r, ns));
-        orr_out_printf(out, "  %-26s %9s %11s %9s %13s %13s  %s\n", c->name,
-                       ids[i] < r->n_own ? "" : count.text, orr_run__span((double)ns).text,
-                       orr_report__percent((double)ns / (double)r->wall_ns).text,
-                       orr_report__count(orr_run__gpu_hours(r, ns)).text,
-                       r->usd_per_gpu_h > 0 ? usd.text : "",
-                       ns > 0 ? orr_loss_name(orr_run__mostly(r, ids[i])) : "");
+        loss_row(r, t, c->name, ids[i] < r->n_own ? "" : count.text, ns,
+                 orr_run_spent_lost(r, r->lost_ns + ids[i] * ORR_N_LOSSES),
+                 ns > 0 ? orr_loss_name(orr_run__mostly(r, ids[i])) : "");
     }
-    orr_out_printf(out, "  %-26s %9s %11s %9s\n", "useful", "",
-                   orr_run__span((double)r->useful_ns).text,
-                   orr_report__percent((double)r->useful_ns / (double)r->wall_ns).text);
-    orr_out_printf(out, "  %-26s %9s %11s %9s\n", "total = wall time", "",
-                   orr_run__span((double)r->wall_ns).text, "100.0 %");
+    loss_row(r, t, "useful", "", r->useful_ns, orr_run_spent_useful(r, r->useful_ns), NULL);
+    OrrRunSpent spares = orr_run_spent_spares(r, r->lost_ns, r->wall_ns);
+    if (spares.gpu_hours > 0)
+        loss_row(r, t, "spare nodes, beside it", "", -1, spares, NULL);
+    if (r->storage_usd > 0)
+        loss_row(r, t, "checkpoints kept, egress", "", -1, (OrrRunSpent){0, r->storage_usd}, NULL);
+    OrrRunSpent all = {orr_run_record_figure(r, "gpu_hours")->mean,
+                       orr_run_record_figure(r, "cost_usd")->mean};
+    loss_row(r, t, "total = wall time", "", r->wall_ns, all, NULL);
+    orr_run__table_write(t, out);
 }
 
 static void went_on(const OrrRunRecord *r, OrrOut *out) {
-    orr_out_puts(out, "\nWhat the lost time went on\n");
+    OrrTextTable *t = orr_run__table_new("lrr");
     for (uint32_t l = 0; l < ORR_N_LOSSES; l++) {
         int64_t ns = 0;
         for (uint32_t c = 0; c < r->n_causes; c++)
             ns += r->lost_ns[c * ORR_N_LOSSES + l];
+        g_autofree char *first = g_strconcat("  ", orr_loss_name((OrrLoss)l), NULL);
         if (ns > 0)
-            orr_out_printf(out, "  %-26s %9s %11s %9s\n", orr_loss_name((OrrLoss)l), "",
-                           orr_run__span((double)ns).text,
-                           orr_report__percent((double)ns / (double)r->wall_ns).text);
+            orr_run__table_row(t, first, orr_run__span((double)ns).text,
+                               orr_report__percent((double)ns / (double)r->wall_ns).text, NULL);
     }
+    orr_out_puts(out, "\nWhat the lost time went on\n");
+    orr_run__table_write(t, out);
 }
 
 static void rates(const OrrRunRecord *r, OrrOut *out) {
     if (r->n_causes == r->n_own)
         return;
-    orr_out_printf(out, "\n%-28s %-10s %-8s %14s %12s %11s %9s\n", "Rates put in", "component",
-                   "effect", "MTBF, GPU-h", "/1000 n-days", "job MTBF", "expected");
+    OrrTextTable *t = orr_run__table_new("lllrrrr");
+    orr_run__table_row(t, "Rates put in", "component", "effect", "MTBF, GPU-h", "/1000 n-days",
+                       "job MTBF", "expected", NULL);
     for (uint32_t c = r->n_own; c < r->n_causes; c++) {
         const OrrRunCause *x = &r->causes[c];
-        orr_out_printf(out, "  %-26s %-10s %-8s ", x->name, x->component, x->effect);
+        g_autofree char *first = g_strconcat("  ", x->name, NULL);
         if (x->mtbf_job_h > 0)
-            orr_out_printf(out, "%14s %12s %11s %9s\n", orr_report__count(x->mtbf_gpu_h).text,
-                           orr_report__fixed(x->per_1000_node_days, 4).text,
-                           orr_run__span(x->mtbf_job_h * 3600e9).text,
-                           orr_report__fixed(x->expected, 1).text);
+            orr_run__table_row(t, first, x->component, x->effect,
+                               orr_report__count(x->mtbf_gpu_h).text,
+                               orr_report__fixed(x->per_1000_node_days, 4).text,
+                               orr_run__span(x->mtbf_job_h * 3600e9).text,
+                               orr_report__fixed(x->expected, 1).text, NULL);
         else
-            orr_out_puts(out, "  at the times of its file\n");
+            orr_run__table_row(t, first, x->component, x->effect, "at the times of its file", NULL);
     }
+    orr_out_puts(out, "\n");
+    orr_run__table_write(t, out);
+}
+
+static void repairs(const OrrRunRecord *r, OrrOut *out) {
+    const OrrRunFigure *n = orr_run_record_figure(r, "repairs");
+    if (!(n->mean > 0))
+        return;
+    OrrFixed count = orr_report__fixed(n->mean, 1);
+    if (r->repair_hands == 0) {
+        orr_out_printf(out, "\nRepairs: %s nodes a run, each begun at once\n", count.text);
+        return;
+    }
+    double wait = orr_run_record_figure(r, "repair_wait_ns")->mean;
+    orr_out_printf(out, "\nRepairs: %s nodes a run, %u at a time; each waited %s for a hand\n",
+                   count.text, r->repair_hands, orr_run__span(wait).text);
 }
 
 static void checkpoints(const OrrRunRecord *r, OrrOut *out) {
@@ -166,9 +202,13 @@ static void money(const OrrRunRecord *r, OrrOut *out) {
         return;
     orr_out_printf(out, "\nThe same run under other contracts (prices %s of %s)\n", r->prices,
                    r->prices_date);
-    for (uint32_t i = 0; i < r->n_costs; i++)
-        orr_out_printf(out, "  %-26s %17s USD  %s\n", r->costs[i].name,
-                       orr_report__count(r->costs[i].usd).text, r->costs[i].note);
+    OrrTextTable *t = orr_run__table_new("lrl");
+    for (uint32_t i = 0; i < r->n_costs; i++) {
+        g_autofree char *first = g_strconcat("  ", r->costs[i].name, NULL);
+        g_autofree char *usd = g_strconcat(orr_report__count(r->costs[i].usd).text, " USD", NULL);
+        orr_run__table_row(t, first, usd, r->costs[i].note, NULL);
+    }
+    orr_run__table_write(t, out);
     if (r->breakeven_h > 0)
         orr_out_printf(out,
                        "  buying is cheaper than renting on demand after %s hours of use "
@@ -199,6 +239,7 @@ static void write_text(const OrrRunRecord *r, OrrOut *out) {
     losses(r, out);
     went_on(r, out);
     rates(r, out);
+    repairs(r, out);
     checkpoints(r, out);
     money(r, out);
     rests_on(r, out);

@@ -6,13 +6,23 @@
 #include <math.h>
 #include <string.h>
 
-#define NORMAL_95 1.959963984540054 /* 0.975 quantile of the normal distribution */
-
 const char *orr_loss_name(OrrLoss loss) {
     static const char *const names[ORR_N_LOSSES] = {
-        "queue", "start",     "load", "detect", "diagnose", "replace",  "repair", "down", "rework",
-        "save",  "save_wait", "slow", "shrunk", "stall",    "evaluate", "noise",  "end"};
+        "queue",   "requeue", "start", "load",     "detect", "diagnose",
+        "replace", "repair",  "down",  "rework",   "save",   "save_wait",
+        "slow",    "shrunk",  "stall", "evaluate", "noise",  "end"};
     return names[loss];
+}
+
+bool orr_loss_is_queued(OrrLoss loss) {
+    return loss == ORR_LOSS_QUEUE || loss == ORR_LOSS_REQUEUE;
+}
+
+bool orr_loss_is_idle(OrrLoss loss) {
+    const unsigned idle = 1u << ORR_LOSS_START | 1u << ORR_LOSS_LOAD | 1u << ORR_LOSS_DIAGNOSE |
+                          1u << ORR_LOSS_REPLACE | 1u << ORR_LOSS_REPAIR | 1u << ORR_LOSS_DOWN |
+                          1u << ORR_LOSS_SAVE | 1u << ORR_LOSS_SAVE_WAIT | 1u << ORR_LOSS_STALL;
+    return idle >> loss & 1;
 }
 
 void orr_run_seed_init(OrrRunSeed *s, uint64_t seed, uint32_t n_causes) {
@@ -102,17 +112,51 @@ static void add_figure(OrrRunRecord *r, const char *name, const char *unit, cons
     *f = (OrrRunFigure){.name = g_strdup(name), .unit = g_strdup(unit)};
     f->mean = orr_stats_mean(x, n);
     f->deviation = orr_stats_deviation(x, n);
-    f->ci95 = NORMAL_95 * f->deviation / sqrt(n);
+    f->ci95 = orr_stats_half_width95(f->deviation, n);
     f->p5 = orr_stats_percentile(x, n, 0.05);
     f->p50 = orr_stats_percentile(x, n, 0.50);
     f->p95 = orr_stats_percentile(x, n, 0.95);
 }
 
-static int64_t queued_ns(const OrrRunRecord *r, const OrrRunSeed *s) {
+static int64_t queued_ns(const int64_t *lost_ns, uint32_t n_causes) {
     int64_t sum = 0;
-    for (uint32_t c = 0; c < r->n_causes; c++)
-        sum += s->lost_ns[c * ORR_N_LOSSES + ORR_LOSS_QUEUE];
+    for (uint32_t c = 0; c < n_causes; c++)
+        for (int l = 0; l < ORR_N_LOSSES; l++)
+            if (orr_loss_is_queued((OrrLoss)l))
+                sum += lost_ns[c * ORR_N_LOSSES + (uint32_t)l];
     return sum;
+}
+
+static double hours(int64_t ns) {
+    return (double)ns / 3600e9;
+}
+
+static OrrRunSpent spent(const OrrRunRecord *r, double busy_h, double idle_h) {
+    double power = r->power_usd_per_gpu_h * (busy_h + r->idle_frac * idle_h);
+    return (OrrRunSpent){busy_h + idle_h, r->usd_per_gpu_h * (busy_h + idle_h) + power};
+}
+
+OrrRunSpent orr_run_spent_lost(const OrrRunRecord *r, const int64_t *lost_ns) {
+    int64_t busy = 0, idle = 0;
+    for (int l = 0; l < ORR_N_LOSSES; l++) {
+        if (orr_loss_is_idle((OrrLoss)l))
+            idle += lost_ns[l];
+        else if (!orr_loss_is_queued((OrrLoss)l))
+            busy += lost_ns[l];
+    }
+    return spent(r, hours(busy) * r->n_gpus, hours(idle) * r->n_gpus);
+}
+
+OrrRunSpent orr_run_spent_useful(const OrrRunRecord *r, int64_t useful_ns) {
+    return spent(r, hours(useful_ns) * r->n_gpus, 0);
+}
+
+static double n_spare_gpus(const OrrRunRecord *r) {
+    return 1.0 * r->n_spare_nodes * r->n_gpus / MAX(r->n_nodes, 1);
+}
+
+OrrRunSpent orr_run_spent_spares(const OrrRunRecord *r, const int64_t *lost_ns, int64_t wall_ns) {
+    return spent(r, 0, hours(wall_ns - queued_ns(lost_ns, r->n_causes)) * n_spare_gpus(r));
 }
 
 static double ratio(double a, double b) {
@@ -120,7 +164,7 @@ static double ratio(double a, double b) {
 }
 
 /* The figures of one seed, in the order of the names below. */
-enum { N_FIGURES = 13 };
+enum { N_FIGURES = 15 };
 static const char *const figure_names[N_FIGURES][2] = {
     {"wall_ns", "ns"},
     {"useful_ns", "ns"},
@@ -135,12 +179,13 @@ static const char *const figure_names[N_FIGURES][2] = {
     {"usd_per_million_tokens", "USD"},
     {"energy_mwh", "MWh"},
     {"carbon_kg", "kg"},
+    {"repairs", ""},
+    {"repair_wait_ns", "ns"},
 };
 
 static void figures_of(const OrrRunRecord *r, const OrrRunSeed *s, double *x) {
-    double wall = (double)s->wall_ns, own = wall - (double)queued_ns(r, s);
-    double gpu_hours =
-        wall / 3600e9 * (r->n_gpus + 1.0 * r->n_spare_nodes * r->n_gpus / MAX(r->n_nodes, 1));
+    double wall = (double)s->wall_ns, own = wall - (double)queued_ns(s->lost_ns, r->n_causes);
+    double gpu_hours = own / 3600e9 * (r->n_gpus + n_spare_gpus(r));
     const double all[N_FIGURES] = {
         wall,
         (double)s->useful_ns,
@@ -155,6 +200,8 @@ static void figures_of(const OrrRunRecord *r, const OrrRunSeed *s, double *x) {
         ratio(s->cost_usd * 1e6, (double)s->tokens),
         s->energy_mwh,
         s->carbon_kg,
+        (double)s->repairs,
+        ratio((double)s->repair_wait_ns, (double)s->repairs),
     };
     memcpy(x, all, sizeof all);
 }
@@ -182,9 +229,8 @@ static void settle_counts(OrrRunRecord *r) {
         for (uint32_t i = 0; i < r->n_seeds; i++)
             x[i] = (double)r->seeds[i].strikes[c];
         r->causes[c].mean_count = orr_stats_mean(x, r->n_seeds);
-        r->causes[c].ci95_count = NORMAL_95 * orr_stats_deviation(x, r->n_seeds) / sqrt(r->n_seeds);
-        if (r->causes[c].mtbf_job_h > 0)
-            r->causes[c].expected = (double)r->wall_ns / 3600e9 / r->causes[c].mtbf_job_h;
+        r->causes[c].ci95_count =
+            orr_stats_half_width95(orr_stats_deviation(x, r->n_seeds), r->n_seeds);
     }
 }
 
@@ -205,7 +251,7 @@ static void settle_mtbi(OrrRunRecord *r) {
     for (uint32_t i = 0; i < r->n_seeds; i++)
         rest[i] = (double)r->seeds[i].wall_ns - f->mean * (double)r->seeds[i].interruptions;
     f->deviation = stops > 0 ? orr_stats_deviation(rest, r->n_seeds) * n / stops : NAN;
-    f->ci95 = NORMAL_95 * f->deviation / sqrt(n);
+    f->ci95 = orr_stats_half_width95(f->deviation, r->n_seeds);
 }
 
 void orr_run_record_settle(OrrRunRecord *r) {
@@ -236,6 +282,18 @@ void orr_run_record_add_cost(OrrRunRecord *r, const char *name, double usd, cons
     r->costs[r->n_costs++] = (OrrRunCost){g_strdup(name), g_strdup(note), usd};
 }
 
+int64_t orr_run_record_queued(const OrrRunRecord *r) {
+    return queued_ns(r->lost_ns, r->n_causes);
+}
+
+int64_t orr_run_record_down(const OrrRunRecord *r) {
+    int64_t sum = 0;
+    for (uint32_t c = 0; c < r->n_causes; c++)
+        for (int l = ORR_LOSS_QUEUE; l <= ORR_LOSS_DOWN; l++)
+            sum += r->lost_ns[c * ORR_N_LOSSES + (uint32_t)l];
+    return sum;
+}
+
 int64_t orr_run_record_lost(const OrrRunRecord *r, uint32_t cause) {
     int64_t sum = 0;
     for (int l = 0; l < ORR_N_LOSSES; l++)
@@ -244,7 +302,7 @@ int64_t orr_run_record_lost(const OrrRunRecord *r, uint32_t cause) {
 }
 
 /* The whole numbers of a seed in the order of its line. */
-#define N_WHOLE 11
+#define N_WHOLE 13
 static void whole_fields(OrrRunSeed *s, int64_t **f) {
     int64_t *all[N_WHOLE] = {&s->wall_ns,
                              &s->useful_ns,
@@ -256,7 +314,9 @@ static void whole_fields(OrrRunSeed *s, int64_t **f) {
                              &s->most_lost_ns,
                              &s->interruptions,
                              &s->unclean_rollbacks,
-                             &s->short_of_nodes_ns};
+                             &s->short_of_nodes_ns,
+                             &s->repairs,
+                             &s->repair_wait_ns};
     memcpy(f, all, sizeof all);
 }
 

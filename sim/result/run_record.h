@@ -9,6 +9,7 @@
 /* What the time that was lost went on. */
 typedef enum {
     ORR_LOSS_QUEUE,     /* waiting for the cluster: not the run's own time (ETTR leaves it out) */
+    ORR_LOSS_REQUEUE,   /* the same after a stop: back in the queue of the cluster */
     ORR_LOSS_START,     /* processes, communicators */
     ORR_LOSS_LOAD,      /* checkpoint read back */
     ORR_LOSS_DETECT,    /* until somebody or something knows */
@@ -28,6 +29,10 @@ typedef enum {
     ORR_N_LOSSES
 } OrrLoss;
 const char *orr_loss_name(OrrLoss loss); /* "queue" */
+/* The GPUs are not the job's while it waits in a queue: nobody pays for them. */
+bool orr_loss_is_queued(OrrLoss loss);
+/* The GPUs wait; in the others they compute or spin at full power. */
+bool orr_loss_is_idle(OrrLoss loss);
 
 /* One seed. lost_ns is n_causes x ORR_N_LOSSES; useful_ns and all of it add up to wall_ns exactly.
  */
@@ -45,6 +50,8 @@ typedef struct {
     int64_t interruptions;     /* strikes that stopped the training */
     int64_t unclean_rollbacks; /* silent corruption older than any checkpoint that was kept */
     int64_t short_of_nodes_ns; /* time with fewer nodes than the job wants */
+    int64_t repairs;           /* nodes that came to the repair shop */
+    int64_t repair_wait_ns;    /* of all of them, until a hand was free */
     bool is_done;              /* the target was reached */
     bool has_most_strikes;     /* cut off: failures so frequent that the run would not end */
     double cost_usd, energy_mwh, carbon_kg;
@@ -62,7 +69,7 @@ typedef struct {
     double mtbf_gpu_h; /* GPU-hours between two; 0: not a failure */
     double per_1000_node_days;
     double mtbf_job_h;
-    double expected; /* in the mean wall time */
+    double expected; /* of the rates in the mean wall time; the caller's to fill after settling */
     double mean_count, ci95_count;
     bool is_interruption;
 } OrrRunCause;
@@ -102,7 +109,11 @@ typedef struct OrrRunRecord {
     int64_t *lost_ns;           /* means, settled: n_causes x ORR_N_LOSSES */
     int64_t wall_ns, useful_ns; /* means */
     char *prices, *prices_date;
-    double usd_per_gpu_h; /* what an hour of a GPU costs in this contract */
+    double usd_per_gpu_h;                  /* what an hour of a GPU costs in this contract */
+    double power_usd_per_gpu_h, idle_frac; /* on top where electricity is paid apart: of a busy GPU,
+                                              and the share of it that a waiting one takes */
+    double storage_usd;                    /* mean: checkpoints kept, the last one taken away */
+    uint32_t repair_hands;                 /* 0: as many as there are broken nodes */
     OrrRunCost *costs;
     uint32_t n_costs;   /* alternatives: the same run under other contracts */
     double breakeven_h; /* on demand against on premise; 0: not asked */
@@ -124,7 +135,22 @@ char *orr_run_seed_flaw(const OrrRunSeed *s, uint32_t n_causes);
 void orr_run_record_settle(OrrRunRecord *r);
 const OrrRunFigure *orr_run_record_figure(const OrrRunRecord *r, const char *name);
 void orr_run_record_add_cost(OrrRunRecord *r, const char *name, double usd, const char *note);
+/* Mean time in queues, and that for which training stood (queues, what is idle, detection). */
+int64_t orr_run_record_queued(const OrrRunRecord *r);
+int64_t orr_run_record_down(const OrrRunRecord *r);
 int64_t orr_run_record_lost(const OrrRunRecord *r, uint32_t cause); /* mean, all losses */
+
+/* Where the GPU-hours and the money of a run went. GPU-hours: useful, lost and spares are all that
+ * were held, GPUs and spares times the wall time less queues. USD: these and storage are the cost.
+ */
+typedef struct {
+    double gpu_hours, usd;
+} OrrRunSpent;
+/* Of @lost_ns [ORR_N_LOSSES], of @useful_ns, of the spares beside a run of these losses (@lost_ns
+ * [n_causes x ORR_N_LOSSES], @wall_ns). */
+OrrRunSpent orr_run_spent_lost(const OrrRunRecord *r, const int64_t *lost_ns);
+OrrRunSpent orr_run_spent_useful(const OrrRunRecord *r, int64_t useful_ns);
+OrrRunSpent orr_run_spent_spares(const OrrRunRecord *r, const int64_t *lost_ns, int64_t wall_ns);
 
 /* A seed as one line of integers and shortest decimals, and back: what a store keeps. g_free. */
 char *orr_run_seed_line(const OrrRunSeed *s, uint32_t n_causes);
