@@ -2,6 +2,7 @@
 #include "tests/near.h"
 
 #include "sim/api/run.h"
+#include "sim/api/step.h"
 #include "sim/job/checkpoint.h"
 #include "sim/job/formula.h"
 #include "sim/job/money.h"
@@ -251,16 +252,81 @@ static void test_phases_have_their_own_steps(void **state) {
     assert_int_equal(seed->useful_ns, 10 * s->phases[0].step_ns[0] + 20 * s->phases[1].step_ns[0]);
 }
 
+/* The step of `orrery step --perturb`. */
+static double perturbed_ns(const char *job, const char *perturbation) {
+    OrrOverride o[] = {{"perturb", "one", perturbation}, {"batch", "global", "16 sequences"}};
+    OrrStepRequest q = {.job = job, .overrides = o, .n_overrides = 2};
+    g_autoptr(OrrStepRun) step = orr_step_prepare(&q, NULL);
+    assert_true(step && orr_step_execute(step, NULL, NULL, 0, NULL));
+    return (double)orr_step_record(step)->step_time_ns;
+}
+
+/* Eight stages of eight ranks: eight colours, each as the step simulator has it with one slow part
+ * there, whichever rank of the colour it is. */
 static void test_slow_parts_are_priced_by_the_step(void **state) {
     (void)state;
     OrrRunRequest q;
-    g_autoptr(OrrRun) run = run_with(&q, "llama3-405b-54d-stragglers", 20, NULL);
+    const char *const sets[] = {"run.steps=30000",
+                                "run.failures=stragglers",
+                                "run.failure_scale=1200",
+                                "batch.global=16",
+                                "throttled_gpu.slow_part=gpu:any:speed=0.8",
+                                NULL};
+    g_autoptr(OrrRun) run = run_with(&q, "gpt3-175b-64", 5, sets);
     const OrrRunSpec *s = orr_run_spec(run);
-    /* 10 % less clock on a step that is mostly matrix products; less HBM bandwidth matters less */
-    assert_in_range((int)(s->kinds[0].slow_factor * 1000), 1040, 1120);
-    assert_in_range((int)(s->kinds[1].slow_factor * 1000), 1001, 1080);
+    double nominal = (double)s->phases[0].step_ns[0];
+    const OrrFailureKind *gpu = &s->kinds[0], *hbm = &s->kinds[1], *link = &s->kinds[2];
+    assert_int_equal(gpu->n_classes, 8);
+    assert_int_equal(hbm->n_classes, 8);
+    assert_int_equal(link->n_classes, 8);
+    for (uint32_t c = 0; c < 8; c++) {
+        g_autofree char *slow = g_strdup_printf("gpu:%u:speed=0.8", 8 * c + 5);
+        g_autofree char *flaps = g_strdup_printf("nic:%u:3:bandwidth=0.25", c);
+        assert_near(gpu->class_factor[c], perturbed_ns("gpt3-175b-64", slow) / nominal, 1e-12);
+        assert_near(link->class_factor[c], perturbed_ns("gpt3-175b-64", flaps) / nominal, 1e-12);
+        assert_near(gpu->class_share[c], 1.0 / 8, 1e-12);
+        assert_true(hbm->class_factor[c] >= 1 && hbm->class_factor[c] < gpu->class_factor[c]);
+    }
+    assert_true(gpu->slow_factor > 1.02 && gpu->slow_factor < 1.25);
+    assert_true(cause(run, "throttled_gpu")->mean_count > 0);
     assert_true(cause(run, "flapping_link")->mean_count > 0);
-    assert_true(figure(run, "goodput_frac") > 0.9);
+    assert_true(cause(run, "link_retry")->mean_count > 0);
+}
+
+/* One slow GPU is not a whole cluster of them, and what cannot be priced is told. */
+static void test_one_slow_part_costs_less_than_all(void **state) {
+    (void)state;
+    OrrRunRequest q;
+    const char *sets[] = {"run.steps=30",
+                          "run.failures=stragglers",
+                          "slow_hbm.slow_part=gpu:any:memory_bandwidth=1000 GB/s",
+                          "throttled_gpu.slow_set=gpu.memory_bandwidth=1000 GB/s",
+                          "throttled_gpu.slow_part=",
+                          NULL};
+    g_autoptr(OrrRun) run = run_with(&q, "gpt3-175b-64", 1, sets);
+    const OrrRunSpec *s = orr_run_spec(run);
+    assert_true(s->kinds[1].slow_factor > 1.001);
+    assert_true(s->kinds[1].slow_factor < s->kinds[0].slow_factor);
+    static const char *const bad[][2] = {
+        {"fan:any:speed=0.5", "'fan' is no part; gpu:any:speed"},
+        {"gpu:any:speed=0", "within 0.001 to 4"},
+        {"gpu:any:sped=0.5", "sped"},
+        {"gpu:999:speed=0.5", "there is no rank 999"},
+        {"nic:any:speed=0.5", "of a link, bandwidth would do"},
+        {"gpu", "TARGET=VALUE would do"},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(bad); i++) {
+        const OrrOverride all[] = {{"run", "steps", "30"},
+                                   {"run", "failures", "stragglers"},
+                                   {"batch", "global", "16 sequences"},
+                                   {"throttled_gpu", "slow_part", bad[i][0]}};
+        OrrRunRequest bad_q = {
+            .run = "gpt3-175b-64", .n_seeds = 1, .overrides = all, .n_overrides = 4};
+        g_autoptr(GError) error = NULL;
+        assert_null(orr_run_prepare(&bad_q, &error));
+        if (!strstr(error->message, bad[i][1]) || !strstr(error->message, "throttled_gpu"))
+            fail_msg("%s: %s", bad[i][0], error->message);
+    }
 }
 
 static void test_threads_and_stores_do_not_change_a_seed(void **state) {
@@ -308,6 +374,7 @@ int main(void) {
         cmocka_unit_test(test_shrinking_beats_waiting_for_a_repair),
         cmocka_unit_test(test_phases_have_their_own_steps),
         cmocka_unit_test(test_slow_parts_are_priced_by_the_step),
+        cmocka_unit_test(test_one_slow_part_costs_less_than_all),
         cmocka_unit_test(test_threads_and_stores_do_not_change_a_seed),
         cmocka_unit_test(test_job_without_a_run_file_needs_an_end),
     };

@@ -122,7 +122,11 @@ static void read_cause(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
     k->notice_ns =
         (int64_t)orr_keys_number(keys, g, "notice", ORR_DIM_TIME, 0, NS_MAX, 0, ORR_KEY_QUIET);
     k->slow_sets = g_strdup(orr_keys_string(keys, g, "slow_set", "", ORR_KEY_QUIET));
-    bool needs_factor = k->effect == ORR_EFFECT_SLOW && *k->slow_sets == '\0';
+    k->slow_part = g_strdup(orr_keys_string(keys, g, "slow_part", "", ORR_KEY_QUIET));
+    bool is_priced = *k->slow_sets != '\0' || *k->slow_part != '\0';
+    if (*k->slow_sets && *k->slow_part)
+        orr_keys_complain(keys, g, "slow_part", "slow_set is given too; keep one");
+    bool needs_factor = k->effect == ORR_EFFECT_SLOW && !is_priced;
     k->slow_factor = 1 + orr_keys_number(keys, g, "slow", ORR_DIM_FRACTION, 0, 1000, 0,
                                          needs_factor ? ORR_KEY_REQUIRED : ORR_KEY_QUIET);
     read_rate(keys, w, k);

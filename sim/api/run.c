@@ -258,12 +258,14 @@ OrrRun *orr_run_prepare(const OrrRunRequest *request, GError **error) {
     run->job_overrides = g_array_new(FALSE, FALSE, sizeof(OrrOverride));
     if (!load(run, error) || !build(run, error))
         return NULL;
+    g_clear_pointer(&run->step, orr_step_free);
     return g_steal_pointer(&run);
 }
 
 void orr_run_free(OrrRun *run) {
     if (!run)
         return;
+    orr_step_free(run->step);
     orr_run_file_free(run->file);
     orr_failure_set_free(run->failures);
     orr_prices_free(run->prices);

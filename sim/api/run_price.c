@@ -104,15 +104,21 @@ static bool price(OrrRun *run, const GArray *extra, bool is_nominal, Priced *out
                               .overrides = (const OrrOverride *)(void *)all->data,
                               .n_overrides = all->len,
                               .calibration = run->request->calibration};
-    g_autoptr(OrrStepRun) step = orr_step_prepare(&request, error);
+    if (is_nominal) { /* it is kept */
+        run->step_request = request;
+        run->step_request.overrides = (const OrrOverride *)(void *)run->job_overrides->data;
+    }
+    g_autoptr(OrrStepRun) step =
+        orr_step_prepare(is_nominal ? &run->step_request : &request, error);
     if (!step || !orr_step_execute(step, NULL, NULL, 0, error))
         return false;
     const OrrRecord *r = orr_step_record(step);
     *out = (Priced){r->step_time_ns, r->tokens_per_step, r->mfu[0].mfu_frac};
-    if (is_nominal) {
-        note_nominal(run, step);
-        note_shape(run, step);
-    }
+    if (!is_nominal)
+        return true;
+    note_nominal(run, step);
+    note_shape(run, step);
+    run->step = g_steal_pointer(&step);
     return true;
 }
 
@@ -236,7 +242,8 @@ bool orr_run__price(OrrRun *run, GError **error) {
         s->phases[i].end_tokens = (int64_t)end;
     }
     for (uint32_t i = 0; run->failures && i < run->failures->n; i++)
-        if (!price_slow(run, &run->failures->kinds[i], error))
+        if (!price_slow(run, &run->failures->kinds[i], error) ||
+            !orr_run__price_part(run, &run->failures->kinds[i], error))
             return false;
     return true;
 }

@@ -3,6 +3,7 @@
 #define ORR_API_RUN_PRIV_H
 
 #include "sim/api/run.h"
+#include "sim/api/step.h"
 
 /* What the run needs to know of its cluster and model. */
 typedef struct {
@@ -21,8 +22,10 @@ struct OrrRun {
     OrrRunShape shape;
     OrrRecord *head;
     OrrSources *sources;
-    GPtrArray *texts;      /* of overrides that the file makes */
-    GArray *job_overrides; /* OrrOverride: of the file, then of the command line */
+    GPtrArray *texts;            /* of overrides that the file makes */
+    GArray *job_overrides;       /* OrrOverride: of the file, then of the command line */
+    OrrStepRequest step_request; /* of the nominal step, which is kept while the run is prepared */
+    OrrStepRun *step;            /* NULL: none was simulated */
     char *key;
     OrrRunRecord *record;
 };
@@ -30,6 +33,11 @@ struct OrrRun {
 /* Simulates the steps that the run is made of: fills spec->phases, shape, head and the factors of
  * degradations. */
 bool orr_run__price(OrrRun *run, GError **error);
+/* The nominal step with more perturbations, "gpu:17:speed=0.8", NULL at the end. Threads may share
+ * @run. */
+bool orr_run__perturbed_ns(const OrrRun *run, char *const *texts, int64_t *step_ns, GError **error);
+/* Factors of a kind that has a slow_part. */
+bool orr_run__price_part(OrrRun *run, OrrFailureKind *kind, GError **error);
 /* Fills run->record from everything else. */
 void orr_run__fill(OrrRun *run);
 

@@ -28,6 +28,9 @@ void orr_failure_kind_clear(OrrFailureKind *kind) {
     g_free(kind->source);
     g_free(kind->event_ns);
     g_free(kind->slow_sets);
+    g_free(kind->slow_part);
+    g_free(kind->class_factor);
+    g_free(kind->class_share);
     *kind = (OrrFailureKind){0};
 }
 
@@ -37,6 +40,9 @@ void orr_failure_kind_copy(OrrFailureKind *to, const OrrFailureKind *from) {
     to->component = g_strdup(from->component);
     to->source = g_strdup(from->source);
     to->slow_sets = g_strdup(from->slow_sets);
+    to->slow_part = g_strdup(from->slow_part);
+    to->class_factor = g_memdup2(from->class_factor, from->n_classes * sizeof(double));
+    to->class_share = g_memdup2(from->class_share, from->n_classes * sizeof(double));
     to->event_ns = g_memdup2(from->event_ns, from->n_events * sizeof *from->event_ns);
 }
 

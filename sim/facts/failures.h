@@ -68,7 +68,10 @@ typedef struct {
     int64_t duration_ns; /* SLOW (mean, exponential), STALL, PLANNED, RECLAIM (fixed) */
     double slow_factor;  /* SLOW: step time over nominal, at least 1 */
     char *slow_sets;     /* SLOW: "group.key=value; ..." whose step gives the factor; or NULL */
-    int64_t notice_ns;   /* RECLAIM */
+    char *slow_part;     /* SLOW: one part, "gpu:any:speed=0.8", whose step gives it; or NULL */
+    double *class_factor, *class_share; /* of it, by where it strikes; shares add up to 1 */
+    uint32_t n_classes;                 /* 0: slow_factor everywhere, else its mean */
+    int64_t notice_ns;                  /* RECLAIM */
 } OrrFailureKind;
 
 /* Parts that fail, as files name them: "gpu", "hbm", ... */

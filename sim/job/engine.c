@@ -52,6 +52,18 @@ static bool is_hard(const Run *r, bool is_up) {
     return stops && (is_up || !k->only_running);
 }
 
+/* Where it strikes decides how much it slows. */
+static double factor_of(const Run *r, uint32_t kind) {
+    const OrrFailureKind *k = &r->spec->kinds[kind];
+    if (k->n_classes == 0)
+        return k->slow_factor;
+    double u = orr_strikes_uniform(&r->strikes, kind, 0);
+    uint32_t c = 0;
+    while (c + 1 < k->n_classes && u >= k->class_share[c])
+        u -= k->class_share[c++];
+    return k->class_factor[c];
+}
+
 static void begin_slow(Run *r, uint32_t kind, int64_t at_ns) {
     const OrrFailureKind *k = &r->spec->kinds[kind];
     double mean = k->nodes > 0 ? (double)k->detect_ns : (double)k->duration_ns;
@@ -60,7 +72,8 @@ static void begin_slow(Run *r, uint32_t kind, int64_t at_ns) {
     if (r->n_slow == MAX_SLOW)
         return;
     count_strike(r, kind);
-    r->slow[r->n_slow++] = (Slow){kind, at_ns + (int64_t)ceil(MIN(length, 0x1p60))};
+    int64_t end_ns = at_ns + (int64_t)ceil(MIN(length, 0x1p60));
+    r->slow[r->n_slow++] = (Slow){kind, end_ns, factor_of(r, kind)};
 }
 
 /* A strike that doesn't stop the job: its state changes, time does not. STALL is the caller's. */
@@ -132,9 +145,8 @@ static Step step_now(const Run *r) {
     s.useful_ns = MIN(s.useful_ns, s.healthy_ns);
     double factor = 1; /* a synchronous job goes at the pace of its slowest part */
     for (uint32_t i = 0; i < r->n_slow; i++) {
-        const OrrFailureKind *k = &r->spec->kinds[r->slow[i].kind];
-        if (k->slow_factor > factor) {
-            factor = k->slow_factor;
+        if (r->slow[i].factor > factor) {
+            factor = r->slow[i].factor;
             s.slow_cause = cause_of(r->slow[i].kind);
         }
     }

@@ -23,6 +23,7 @@ typedef struct {
 typedef struct {
     uint32_t kind;
     int64_t end_ns;
+    double factor;
 } Slow;
 
 typedef struct {

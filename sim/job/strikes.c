@@ -7,7 +7,7 @@
 #include <math.h>
 
 typedef struct OrrStrikeClock {
-    OrrRandom random, extra;
+    OrrRandom random, extra, place;
     uint64_t index; /* strikes taken or waiting */
     uint64_t taken;
     double at_ns; /* exact time of the waiting strike */
@@ -82,8 +82,10 @@ void orr_strikes_init(OrrStrikes *s, const OrrRunSpec *spec, uint64_t seed) {
         Clock *c = &s->clocks[i];
         g_autofree char *name = g_strconcat("strike:", k->name, NULL);
         g_autofree char *extra = g_strconcat("repair:", k->name, NULL);
+        g_autofree char *place = g_strconcat("place:", k->name, NULL);
         c->random = orr_random(seed, name);
         c->extra = orr_random(seed, extra);
+        c->place = orr_random(seed, place);
         orr_queue_init(&c->units);
         if (has_unit_clocks(k)) {
             c->scale_ns = k->mean_ns / tgamma(1 + 1 / k->shape); /* mean of a Weibull of scale 1 */
@@ -111,4 +113,8 @@ void orr_strikes_take(OrrStrikes *s) {
 
 double orr_strikes_exponential(const OrrStrikes *s, uint32_t kind, uint32_t what) {
     return orr_random_exponential(s->clocks[kind].extra, s->clocks[kind].taken, what);
+}
+
+double orr_strikes_uniform(const OrrStrikes *s, uint32_t kind, uint32_t what) {
+    return orr_random_uniform(s->clocks[kind].place, s->clocks[kind].taken, what);
 }

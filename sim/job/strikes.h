@@ -26,5 +26,7 @@ void orr_strikes_take(OrrStrikes *s);
 /* A draw that belongs to the strike that was taken last of @kind: exponential of mean 1; @what
  * tells several draws apart. */
 double orr_strikes_exponential(const OrrStrikes *s, uint32_t kind, uint32_t what);
+/* The same, inside (0, 1): where it struck. */
+double orr_strikes_uniform(const OrrStrikes *s, uint32_t kind, uint32_t what);
 
 #endif
