@@ -119,6 +119,7 @@ static void finish(OrrRunReader *r, const char *framework) {
     run->n_steps = r->steps->len;
     run->steps = (OrrMeasuredStep *)(void *)g_array_free(g_steal_pointer(&r->steps), FALSE);
     orr_measured_run_settle(run);
+    orr_calibrate__timers_settle(r->timers, run);
     if (r->n_repeated > 0) {
         g_autofree char *text = g_strdup_printf(
             "%u lines repeat the step before (other ranks): left out", r->n_repeated);
@@ -141,6 +142,7 @@ static OrrMeasuredRun *read(const OrrImport *import, const OrrLog *log, GError *
     run->step_time_ns = NAN;
     r.run = run;
     r.steps = g_array_new(FALSE, FALSE, sizeof(OrrMeasuredStep));
+    r.timers = orr_calibrate__timers_new();
     for (guint i = 0; i < log->n_lines; i++) {
         if (strstr(log->lines[i], "[deepspeed]") || strstr(log->lines[i], "DeepSpeed"))
             r.is_deepspeed = true;
@@ -151,9 +153,11 @@ static OrrMeasuredRun *read(const OrrImport *import, const OrrLog *log, GError *
                 break;
             }
         }
+        orr_calibrate__timers_line(r.timers, log->lines[i], r.steps->len);
     }
     if (r.steps->len == 0) {
         g_array_unref(r.steps);
+        orr_calibrate__timers_free(r.timers);
         orr_fail_input(error,
                        "%s: %u lines, but none reports a step as Megatron, Megatron-DeepSpeed, "
                        "DeepSpeed, NeMo or torchtitan do (\"elapsed time per iteration\", "
@@ -162,6 +166,7 @@ static OrrMeasuredRun *read(const OrrImport *import, const OrrLog *log, GError *
         return NULL;
     }
     finish(&r, format->framework);
+    orr_calibrate__timers_free(r.timers);
     return g_steal_pointer(&run);
 }
 
@@ -234,6 +239,10 @@ char *orr_run_log_format(const OrrMeasuredRun *run) {
     put_number(text, "memory", run->memory_bytes / 1073741824, " GiB");
     put_text(text, "memory_is", run->memory_what);
     g_string_append_printf(text, "steps_logged = %u\nsteps_used = %u\n", run->n_steps, run->n_used);
+    if (run->n_timers > 0)
+        g_string_append_printf(text, "[timers] # of %s\n", run->timers_of);
+    for (uint32_t i = 0; i < run->n_timers; i++)
+        put_number(text, run->timers[i].name, run->timers[i].time_ns / 1e6, " ms");
     return g_string_free(text, FALSE);
 }
 

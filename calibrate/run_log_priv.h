@@ -5,6 +5,8 @@
 #include "calibrate/run_log.h"
 #include "sim/io/log.h"
 
+typedef struct OrrLogTimers OrrLogTimers; /* run_log_timers.c */
+
 typedef struct {
     const OrrImport *import;
     OrrMeasuredRun *run;
@@ -13,6 +15,7 @@ typedef struct {
     int64_t last_samples;        /* consumed samples there; -1 */
     bool is_deepspeed;           /* lines of DeepSpeed's own were seen */
     guint n_repeated, n_stamped; /* lines of other ranks; times from time stamps */
+    OrrLogTimers *timers;
 } OrrRunReader;
 
 /* A framework: takes a line that is its, returns whether it did. */
@@ -23,6 +26,13 @@ typedef struct {
 
 extern const OrrRunFormat orr_calibrate__megatron, orr_calibrate__deepspeed, orr_calibrate__nemo,
     orr_calibrate__torchtitan;
+
+/* Lines of timers, which belong to the step before them. */
+OrrLogTimers *orr_calibrate__timers_new(void);
+void orr_calibrate__timers_free(OrrLogTimers *timers);
+void orr_calibrate__timers_line(OrrLogTimers *timers, const char *line, guint n_steps);
+/* Medians over the used steps of @run, into it. */
+void orr_calibrate__timers_settle(const OrrLogTimers *timers, OrrMeasuredRun *run);
 
 /* The number behind "@key", with blanks, ':' and '=' between; NAN if it is not there. */
 double orr_calibrate__field(const char *line, const char *key);

@@ -3,10 +3,13 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <cmocka.h>
+
+#include <glib/gstdio.h>
 
 #include "tests/schema_check.h"
 
@@ -143,12 +146,87 @@ static void test_check_refuses_what_it_cannot_place(void **state) {
     expect("check h100-ib", 2, SAID("usage: orrery check CLUSTER LOG..."));
 }
 
+/* The timers of a real log beside the simulated job that is meant to be it. */
+static void test_compare_takes_the_timers_of_a_real_log(void **state) {
+    (void)state;
+    g_autofree char *log = shared("megatron-logs/megatron-v100-tp4-pp4-m4.log");
+    g_autofree char *line = g_strdup_printf("compare gpt2-meg-v100-pp4 %s", log);
+    expect(line, 0,
+           SAID("work", "pipeline_and_embedding_reduction", "optimizer", "data",
+                "not_told_by_the_log", "1380.600", "timers of the log are of the rank that logs"));
+    g_autofree char *json = g_strconcat(line, " --json", NULL);
+    follows_schema(json, 0, "compare-1.json");
+    g_autofree char *whole = shared("megatron-logs/bloom-176b-chronicle-lines.log");
+    g_autofree char *told = g_strdup_printf("compare bloom-176b-384 %s", whole);
+    expect(told, 0, SAID("as_simulated", "slower_than_its_own_best_steps", "has no timers"));
+}
+
+static void test_compare_takes_real_traces(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *said[3];
+    } traces[] = {
+        {"nccl-metadata.json.gz", {"exposed_all_reduce", "idle_though_launched", "A100"}},
+        {"deepseek-train-overlap.json", {"exposed_all_to_all", "grouped_gemm", "H800"}},
+        {"alexnet-critical-path.json.gz", {"host", "copies", "marks no steps"}},
+        {"mi250-toy.json.gz", {"elementwise_and_not_known", "optimizer", "gemm"}},
+        {"tiny-base.json.gz", {"copies", "idle", "host"}},
+        {"sampled-128gpu-rank0.json.gz", {"gpus: 2, then 128", "gemm", "exposed"}},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(traces); i++) {
+        g_autofree char *name = g_build_filename("kineto-traces", traces[i].file, NULL);
+        g_autofree char *trace = shared(name);
+        g_autofree char *line = g_strdup_printf("compare tiny %s", trace);
+        expect(line, 0, SAID(traces[i].said[0], traces[i].said[1], traces[i].said[2]));
+    }
+}
+
+/* A run against its own exported trace: nothing differs. */
+static void test_compare_finds_no_difference_to_its_own_trace(void **state) {
+    (void)state;
+    g_autofree char *folder = g_dir_make_tmp("orrery-judge-XXXXXX", NULL);
+    g_autofree char *export = g_strdup_printf("trace megatron-22b-8 --per-rank %s", folder);
+    expect(export, 0, SAID(""));
+    g_autofree char *file = g_build_filename(folder, "rank-0000000.json.gz", NULL);
+    g_autofree char *line = g_strdup_printf("compare megatron-22b-8 %s --csv", file);
+    Result r = orrery(line);
+    assert_int_equal(r.status, 0);
+    g_auto(GStrv) lines = g_strsplit(r.out, "\n", -1);
+    double step_ns = 1.15e9, largest = 0;
+    for (guint i = 1; lines[i] && *lines[i]; i++) {
+        g_auto(GStrv) cells = g_strsplit(lines[i], ",", -1);
+        bool is_interference = strcmp(cells[1], "interference") == 0 ||
+                               strcmp(cells[1], "gemm") == 0; /* a trace cannot tell it apart */
+        double difference = g_ascii_strtod(cells[4], NULL);
+        if (!is_interference)
+            largest = MAX(largest, difference < 0 ? -difference : difference);
+    }
+    if (largest > step_ns * 1e-5)
+        fail_msg("%s", r.out);
+    result_clear(&r);
+    g_remove(file);
+    g_rmdir(folder);
+}
+
+static void test_compare_refuses_what_tells_no_step(void **state) {
+    (void)state;
+    g_autofree char *log = corpus("check/sockets.log");
+    g_autofree char *line = g_strdup_printf("compare tiny %s", log);
+    expect(line, 3, SAID("none reports a step"));
+    expect("compare tiny", 2, SAID("usage: orrery compare RUN RUN|LOG|TRACE"));
+    expect("compare tiny nothing-like-it", 3, SAID("nothing-like-it"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_check_names_sockets_with_the_words_of_nccl),
         cmocka_unit_test(test_check_shows_the_group),
         cmocka_unit_test(test_check_does_not_alarm_on_sound_machines),
         cmocka_unit_test(test_check_refuses_what_it_cannot_place),
+        cmocka_unit_test(test_compare_takes_the_timers_of_a_real_log),
+        cmocka_unit_test(test_compare_takes_real_traces),
+        cmocka_unit_test(test_compare_finds_no_difference_to_its_own_trace),
+        cmocka_unit_test(test_compare_refuses_what_tells_no_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "sim/base/stats.h"
 #include "sim/io/csv.h"
 #include "sim/io/json.h"
+#include "traces/kineto_idle.h"
 #include "traces/kineto_names.h"
 
 #define LIMIT_BYTES ((gsize)2 << 30) /* ours: a step of a large job has some hundred MB */
@@ -30,6 +31,7 @@ typedef struct {
     GPtrArray *in_order;             /* Calls, as first seen */
     GArray *compute, *comm, *copies; /* Span */
     GArray *comm_row;                /* guint: row of each span in comm */
+    OrrLaunches *launches;
 } Reader;
 
 OrrKernelKind orr_kineto_kernel_kind(const char *name) {
@@ -156,8 +158,14 @@ static void read_event(Reader *r, JsonObject *event) {
         add_transfer(r, event, args, name, span);
     else if (is_kernel)
         add_kernel(r, event, args, name, span);
-    else if (g_str_has_prefix(category, "gpu_mem") || g_str_has_prefix(category, "Mem"))
+    bool is_copy = g_str_has_prefix(category, "gpu_mem") || g_str_has_prefix(category, "Mem");
+    if (is_copy)
         g_array_append_val(r->copies, span);
+    double correlation = number_of(args, "correlation");
+    if (is_kernel || is_copy)
+        orr_traces__launches_device(r->launches, correlation, span.begin_us, span.end_us);
+    else if (g_str_has_suffix(category, "_runtime") || g_str_has_suffix(category, "_driver"))
+        orr_traces__launches_host(r->launches, correlation, span.begin_us);
 }
 
 static gint by_begin(gconstpointer a, gconstpointer b) {
@@ -231,6 +239,7 @@ static void divide_window(Reader *r) {
     p->exposed_ns = (both - compute) * 1e3;
     p->copy_ns = copies * 1e3;
     p->idle_ns = p->window_ns - p->busy_ns;
+    p->host_idle_ns = orr_traces__launches_idle_ns(r->launches, &p->n_launched);
     g_array_unref(work);
     g_array_unref(all);
 }
@@ -304,6 +313,7 @@ static OrrMeasuredProfile *read_profile(const OrrImport *import, const OrrJson *
     r.comm = g_array_new(FALSE, FALSE, sizeof(Span));
     r.copies = g_array_new(FALSE, FALSE, sizeof(Span));
     r.comm_row = g_array_new(FALSE, FALSE, sizeof(guint));
+    r.launches = orr_traces__launches_new();
     bool is_read = read_root(&r, error);
     if (is_read) {
         divide_window(&r);
@@ -319,6 +329,7 @@ static OrrMeasuredProfile *read_profile(const OrrImport *import, const OrrJson *
     g_array_unref(r.comm);
     g_array_unref(r.copies);
     g_array_unref(r.comm_row);
+    orr_traces__launches_free(r.launches);
     return is_read ? g_steal_pointer(&profile) : NULL;
 }
 

@@ -55,7 +55,21 @@ static const struct {
     {"FillFunctor", ORR_K_COPY},
 };
 
+/* Names that our own export gives: the kind, or a label that begins with it ("norm1 dgrad"). */
+static OrrKernelKind own_kind(const char *name) {
+    for (int k = 0; k < ORR_N_KERNEL_KINDS; k++) {
+        const char *kind = orr_kernel_kind_name((OrrKernelKind)k);
+        gsize n = strlen(kind);
+        if (strncmp(name, kind, n) == 0 && !g_ascii_isalpha(name[n]))
+            return (OrrKernelKind)k;
+    }
+    return ORR_N_KERNEL_KINDS;
+}
+
 OrrKernelKind orr_traces__kernel_kind(const char *name) {
+    OrrKernelKind own = own_kind(name);
+    if (own != ORR_N_KERNEL_KINDS)
+        return own;
     for (gsize i = 0; i < G_N_ELEMENTS(words); i++)
         if (strstr(name, words[i].word))
             return words[i].kind;

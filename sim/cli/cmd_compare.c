@@ -71,14 +71,14 @@ static OrrCompare *compare(OrrCli *cli, GError **error) {
 
 static void write_text(const OrrCompare *c, OrrOut *out) {
     char share[32];
-    orr_out_printf(out, "%-28s %14s %14s %14s %9s\n", "", "first, ms", "second, ms",
+    orr_out_printf(out, "%-34s %14s %14s %14s %9s\n", "", "first, ms", "second, ms",
                    "difference, ms", "of first");
     for (uint32_t i = 0; i <= c->n_terms; i++) {
         bool is_sum = i == c->n_terms;
         int64_t a = is_sum ? c->one_ns : c->terms[i].one_ns;
         int64_t b = is_sum ? c->other_ns : c->terms[i].other_ns;
         char x[32], y[32], z[32];
-        orr_out_printf(out, "%-28s %14s %14s %14s %7s %%\n", is_sum ? "step" : c->terms[i].name,
+        orr_out_printf(out, "%-34s %14s %14s %14s %7s %%\n", is_sum ? "step" : c->terms[i].name,
                        g_ascii_formatd(x, sizeof x, "%.3f", (double)a * 1e-6),
                        g_ascii_formatd(y, sizeof y, "%.3f", (double)b * 1e-6),
                        g_ascii_formatd(z, sizeof z, "%+.3f", (double)(b - a) * 1e-6),
@@ -153,8 +153,10 @@ const OrrCommand orr_cmd_compare = {
         "The first RUN is a job, a job file or a saved report; the second one too, or a training "
         "log (Megatron-LM, DeepSpeed, NeMo, torchtitan), or a profiler trace (Kineto JSON). The "
         "terms add up to the difference: owners of the compute stream's time for two runs; kernels "
-        "by kind, exposed communication and idle time for a trace; a log tells the whole only, and "
-        "which settings differ.\n\n"
+        "by kind, exposed communication by collective, the host and other idle time for a trace; "
+        "the "
+        "framework's own timers for a log that has them, else the whole only; and which settings "
+        "differ.\n\n"
         "  orrery compare llama3-8b-8 llama3-8b-128\n"
         "  orrery compare megatron-22b-8 run.json --csv\n"
         "  orrery compare my-job.ini train.log",

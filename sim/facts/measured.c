@@ -59,6 +59,9 @@ void orr_measured_run_free(OrrMeasuredRun *run) {
     g_free(run->gpu);
     g_free(run->model);
     g_free(run->steps);
+    for (uint32_t i = 0; i < run->n_timers; i++)
+        g_free(run->timers[i].name);
+    g_free(run->timers);
     g_free(run);
 }
 

@@ -69,6 +69,13 @@ typedef struct {
     bool is_dropped; /* warm-up, or not a whole step */
 } OrrMeasuredStep;
 
+/* What a framework's own timers say of a step. */
+typedef struct {
+    char *name;     /* as logged: "forward-backward", "optimizer" */
+    double time_ns; /* of one step: median over the used steps that logged it */
+    uint32_t n;     /* steps that logged it */
+} OrrMeasuredTimer;
+
 /* A training run from its log. 0, NAN and NULL: not known. */
 typedef struct {
     char *name;      /* of the file */
@@ -84,8 +91,11 @@ typedef struct {
     /* Steady state: medians over the used steps, and the spread of the step time. */
     double step_time_ns, step_p10_ns, step_p90_ns, step_deviation_ns;
     double tflops_per_gpu, tokens_per_gpu_per_s, mfu_frac, samples_per_s;
-    double memory_bytes;     /* the highest of all steps */
-    const char *memory_what; /* "allocated", "reserved"; static */
+    double memory_bytes;      /* the highest of all steps */
+    const char *memory_what;  /* "allocated", "reserved"; static */
+    OrrMeasuredTimer *timers; /* in the order in which they first turn up */
+    uint32_t n_timers;
+    const char *timers_of; /* whose they are: "the last rank", ...; static; NULL: no timers */
 } OrrMeasuredRun;
 
 void orr_measured_run_free(OrrMeasuredRun *run);
@@ -136,6 +146,10 @@ typedef struct {
     OrrMeasuredTransfer *transfers;
     uint32_t n_transfers;
     double copy_ns; /* memcpy and memset */
+    /* Of idle_ns: the event that ended it had not been launched yet. NAN: no launches in the file.
+     */
+    double host_idle_ns;
+    uint32_t n_launched; /* events of the device whose launch is known */
 } OrrMeasuredProfile;
 
 void orr_measured_profile_free(OrrMeasuredProfile *profile);
