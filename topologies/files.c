@@ -79,11 +79,14 @@ static bool fail_unknown(OrrTopologyKind kind, const char *ref, const GPtrArray 
 
 /* The stem of the shipped file that @ref names, itself or by an alias; g_free. */
 static char *find_stem(OrrTopologyKind kind, const char *ref, GError **error) {
+    g_autofree char *folder = folder_of(kind);
+    g_auto(GStrv) stems = orr_data_list(folder, ".ini");
+    for (guint i = 0; stems && stems[i]; i++) /* without a look into the files */
+        if (!g_ascii_strcasecmp(stems[i], ref))
+            return g_strdup(stems[i]);
     g_autoptr(GPtrArray) list = orr_topology_list(kind, error);
     for (guint i = 0; list && i < list->len; i++) {
         const OrrTopologyEntry *e = list->pdata[i];
-        if (!g_ascii_strcasecmp(e->name, ref))
-            return g_strdup(e->name);
         for (guint j = 0; e->aliases[j]; j++)
             if (!g_ascii_strcasecmp(e->aliases[j], ref))
                 return g_strdup(e->name);

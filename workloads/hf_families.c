@@ -130,7 +130,11 @@ static bool read_mpt_attention(HfReader *r, OrrModel *m) {
 
 static void adjust_mpt(HfReader *r, OrrModel *m) {
     static const char *const ratio[] = {"expansion_ratio", NULL};
-    m->ffn = m->hidden * orr_hf__count(r, ratio, 64, 4);
+    uint32_t times = orr_hf__count(r, ratio, 64, 4);
+    if (times > 0 && m->hidden > MAX_WIDTH / times)
+        orr_hf__complain(r, ratio[0], "makes the inner width larger than %d", MAX_WIDTH);
+    else
+        m->ffn = m->hidden * times;
     bool no_bias = orr_hf__flag(r, "no_bias", true);
     m->norm_bias = m->qkv_bias = m->out_bias = m->mlp_bias = !no_bias;
     bool learned = orr_hf__flag(r, "learned_pos_emb", true), alibi = true;
@@ -159,7 +163,7 @@ static void adjust_gemma(HfReader *r, OrrModel *m) {
     if (r->family->shape.window == 0)
         return;
     m->window = orr_hf__count(r, window, 1 << 30, r->family->shape.window);
-    m->window_every = orr_hf__count(r, pattern, 1 << 20, r->family->shape.window_every);
+    m->window_every = orr_hf__count(r, pattern, 100000, r->family->shape.window_every);
 }
 
 /* The 13 B code has ALiBi, the 7 B code rotary positions; the config does not say which it is. */

@@ -16,6 +16,9 @@
 #include <string.h>
 
 #define LIMIT_BYTES (1u << 26) /* ours: the accounting of a year is some megabytes */
+#define LEAST_SHAPE 0.05 /* the ranges of failure files */
+#define MOST_SHAPE 20.0
+#define MOST_MTBF_H 2.5e6
 #define MIN_FIT 8              /* ours: gaps below which a shape says nothing */
 #define SHAPE_DEVIATION 0.78   /* Cohen 1965, asymptotic: 0.7797 k / sqrt(n) */
 
@@ -200,7 +203,9 @@ static void put_events(File *f, GArray *times, double window_h, const char *titl
         if (t[i] > t[i - 1])
             gaps[n_gaps++] = t[i] - t[i - 1];
     double shape, scale;
-    bool is_fit = n_gaps >= MIN_FIT && orr_weibull_fit(gaps, n_gaps, &shape, &scale);
+    bool is_fit = n_gaps >= MIN_FIT && orr_weibull_fit(gaps, n_gaps, &shape, &scale) &&
+                  shape >= LEAST_SHAPE && shape <= MOST_SHAPE &&
+                  scale * tgamma(1 + 1 / shape) <= MOST_MTBF_H;
     if (is_fit && fabs(shape - 1) > 2 * SHAPE_DEVIATION * shape / sqrt(n_gaps)) {
         g_string_append(f->groups, "law = weibull\nshape = ");
         number(f->groups, shape);

@@ -10,6 +10,7 @@
 #define MAX_LAYERS 100000 /* the bounds of model files */
 #define MAX_WIDTH (1 << 24)
 #define MAX_VOCAB 100000000
+#define MAX_PARAMETERS (UINT64_C(1) << 52)
 
 static const char *const nests[] = {"text_config", "llm_config", "language_config", NULL};
 static const char *const type_names[] = {"model_type", NULL};
@@ -198,7 +199,8 @@ static char *model_text(const OrrModel *m, const char *name) {
     if (m->window > 0)
         g_string_append_printf(out, "window = %u tokens\nwindow_every = %u layers\n", m->window,
                                m->window_every);
-    g_string_append_printf(out, "expect_parameters = %" PRIu64 "\n", params.total);
+    if (params.total <= MAX_PARAMETERS)
+        g_string_append_printf(out, "expect_parameters = %" PRIu64 "\n", params.total);
     return g_string_free(out, FALSE);
 }
 

@@ -13,12 +13,8 @@
 
 #define MAX_TABLE_BYTES (64u << 20) /* ours: a row a GPU of a million is 20 MB */
 
-static bool read_table(OrrStepRun *run, OrrPerturb *item, GError **error) {
-    gsize length;
-    g_autofree char *text = orr_file_read(item->file, MAX_TABLE_BYTES, &length, error);
-    if (!text)
-        return false;
-    orr_sources_add_input(run->sources, item->file, text, length);
+bool orr_step__parse_speeds(OrrPerturb *item, const char *text, gsize length, int64_t n_ranks,
+                            GError **error) {
     g_autoptr(OrrCsv) csv = orr_csv_parse(item->file, text, length, ORR_CSV_PLAIN, error);
     static const char *const columns[] = {"rank", "speed", NULL};
     int index[2];
@@ -29,14 +25,23 @@ static bool read_table(OrrStepRun *run, OrrPerturb *item, GError **error) {
     g_autofree double *speeds = g_new(double, n + 1);
     for (guint i = 0; i < n; i++) {
         int64_t rank;
-        if (!orr_csv_int(csv, i, index[0], 0, (int64_t)orr_layout_world(&run->job->layout) - 1,
-                         &rank, error) ||
+        if (!orr_csv_int(csv, i, index[0], 0, n_ranks - 1, &rank, error) ||
             !orr_csv_number(csv, i, index[1], ORR_PERTURB_MIN_SPEED, ORR_PERTURB_MAX_SPEED,
                             &speeds[i], error))
             return false;
         ranks[i] = (uint32_t)rank;
     }
     return orr_perturb_set_table(item, ranks, speeds, n, error);
+}
+
+static bool read_table(OrrStepRun *run, OrrPerturb *item, GError **error) {
+    gsize length;
+    g_autofree char *text = orr_file_read(item->file, MAX_TABLE_BYTES, &length, error);
+    if (!text)
+        return false;
+    orr_sources_add_input(run->sources, item->file, text, length);
+    return orr_step__parse_speeds(item, text, length, (int64_t)orr_layout_world(&run->job->layout),
+                                  error);
 }
 
 bool orr_step__load_perturbs(OrrStepRun *run, GError **error) {

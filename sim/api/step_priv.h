@@ -36,6 +36,9 @@ struct OrrStepRun {
 
 /* perturbs.c */
 /* Reads what the job says is not as it should be, and the tables that it names. */
+/* A table of speeds, columns rank and speed, into @item, whose file names it in messages. */
+bool orr_step__parse_speeds(OrrPerturb *item, const char *text, gsize length, int64_t n_ranks,
+                            GError **error);
 bool orr_step__load_perturbs(OrrStepRun *run, GError **error);
 /* Executes the same step with all as it should be, for the price. */
 bool orr_step__run_sound(OrrStepRun *run, GError **error);

@@ -266,6 +266,32 @@ static bool check_ways_out(const OrrPerturbs *p, const OrrCluster *c, GError **e
     return true;
 }
 
+/* Several that hit one rank multiply: the product must stay a speed. */
+static bool check_products(const OrrPerturbs *p, uint32_t n_ranks, GError **error) {
+    for (uint32_t rank = 0; p->n > 1 && rank < n_ranks; rank++) {
+        double least = 1, most = 1;
+        for (uint32_t i = 0; i < p->n; i++) {
+            const OrrPerturb *item = &p->items[i];
+            double low, high;
+            if (item->target != ORR_PERTURB_GPU || rank < item->first || rank > item->last)
+                continue;
+            extent(item, &low, &high);
+            if (item->draw == ORR_DRAW_TABLE)
+                low = high = rank < item->n_table && item->table[rank] > 0 ? item->table[rank] : 1;
+            least *= low, most *= high;
+        }
+        if (least < ORR_PERTURB_MIN_SPEED || most > ORR_PERTURB_MAX_SPEED) {
+            char a[G_ASCII_DTOSTR_BUF_SIZE], b[G_ASCII_DTOSTR_BUF_SIZE];
+            return orr_fail_input(error,
+                                  "perturbations: those of rank %u multiply to speeds from %s to "
+                                  "%s; within " SPEEDS " would do",
+                                  rank, g_ascii_formatd(a, sizeof a, "%.6g", least),
+                                  g_ascii_formatd(b, sizeof b, "%.6g", most));
+        }
+    }
+    return true;
+}
+
 bool orr_perturbs_check(const OrrPerturbs *p, const OrrCluster *c, uint32_t n_ranks,
                         GError **error) {
     bool is_missing = false;
@@ -286,7 +312,7 @@ bool orr_perturbs_check(const OrrPerturbs *p, const OrrCluster *c, uint32_t n_ra
         }
         is_missing |= item->target == ORR_PERTURB_NIC && item->a == 0;
     }
-    return !is_missing || check_ways_out(p, c, error);
+    return check_products(p, n_ranks, error) && (!is_missing || check_ways_out(p, c, error));
 }
 
 bool orr_perturbs_are_drawn(const OrrPerturbs *p) {

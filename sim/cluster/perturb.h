@@ -54,13 +54,13 @@ bool orr_perturbs_add(OrrPerturbs *p, const char *text, GError **error);
 bool orr_perturb_set_table(OrrPerturb *item, const uint32_t *ranks, const double *speeds,
                            uint32_t n, GError **error);
 /* Whether all that they name is there. Errors: a rank beyond the job, an unknown link, a node
- * without any NIC left. */
+ * without any NIC left, speeds whose product leaves the limits. */
 bool orr_perturbs_check(const OrrPerturbs *p, const OrrCluster *c, uint32_t n_ranks,
                         GError **error);
 /* Whether anything depends on the seed. */
 bool orr_perturbs_are_drawn(const OrrPerturbs *p);
 
-/* Speed of @rank, 1 = as it should be; within the limits above. */
+/* Speed of @rank, 1 = as it should be; within the limits above once checked. */
 double orr_perturbs_speed(const OrrPerturbs *p, uint32_t rank, uint64_t seed);
 bool orr_perturbs_have_speeds(const OrrPerturbs *p);
 /* Multiplies @factor [orr_cluster_n_links], all 1 at first, by what is left of each link; 0: the

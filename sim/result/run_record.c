@@ -52,7 +52,8 @@ char *orr_run_seed_flaw(const OrrRunSeed *s, uint32_t n_causes) {
             if (ns < 0)
                 return g_strdup_printf("cause %u lost %" G_GINT64_FORMAT " ns by %s", c, ns,
                                        orr_loss_name((OrrLoss)l));
-            sum += ns;
+            if (__builtin_add_overflow(sum, ns, &sum))
+                return g_strdup("useful and lost are more than a clock can hold");
         }
     if (sum != s->wall_ns || s->useful_ns < 0)
         return g_strdup_printf("useful and lost are %" G_GINT64_FORMAT

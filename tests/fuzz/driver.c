@@ -1,7 +1,7 @@
 /* Main of a fuzz target without libFuzzer.
  *
  *   fuzz_X                     replay tests/fuzz/corpus/X, then a few hundred mutations
- *   fuzz_X --seconds 20 [--seed 1]   replay, then mutate for so long
+ *   fuzz_X [--inputs 1000000] [--seconds 60] [--seed 1]   replay, then so many mutations, no longer
  *   fuzz_X FILE...             replay these files
  *
  * Mutation i of a seed is the same everywhere. An input that crashes or hangs is left in
@@ -13,12 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/base/random.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mutate.h"
 
-#define MAX_INPUT_BYTES 65536 /* parsers are linear; larger inputs only slow the search */
-#define QUICK_MUTATIONS 300   /* for make check: a fraction of a second */
-#define HANG_SECONDS 20       /* no input may take so long */
+#define QUICK_MUTATIONS 300 /* for make check: a fraction of a second */
+#define HANG_SECONDS 20     /* no input may take so long */
 
 /* What the handler of a crash needs: the input in hand. */
 static struct {
@@ -64,7 +63,7 @@ static GPtrArray *load(char **paths) {
         char *text;
         gsize length;
         if (g_file_get_contents(*paths, &text, &length, NULL))
-            g_ptr_array_add(corpus, g_bytes_new_take(text, MIN(length, MAX_INPUT_BYTES)));
+            g_ptr_array_add(corpus, g_bytes_new_take(text, MIN(length, MUTATE_MAX_BYTES)));
         else
             g_printerr("cannot read %s\n", *paths);
     }
@@ -91,107 +90,32 @@ static char **corpus_paths(const char *target) {
     return (char **)g_ptr_array_free(paths, FALSE);
 }
 
-static const char *const tokens[] = {"[",
-                                     "]",
-                                     "=",
-                                     "\n",
-                                     "\"",
-                                     ",",
-                                     "{",
-                                     "}",
-                                     ":",
-                                     "#",
-                                     " # ",
-                                     "%",
-                                     "-1",
-                                     "0",
-                                     "1e30",
-                                     "nan",
-                                     "inf",
-                                     "1e-320",
-                                     "99999999999999999999",
-                                     " GB/s",
-                                     " GiB",
-                                     "\\u",
-                                     "\xff",
-                                     "\xef\xbb\xbf",
-                                     "null",
-                                     "true",
-                                     "\r\n",
-                                     "0x10",
-                                     "/",
-                                     "..",
-                                     "source = x\n",
-                                     "2147483648"};
-
-/* Changes @input in place: a few bytes, a token, a cut, a repetition, a piece of another input. */
-static void mutate(GByteArray *input, const GPtrArray *corpus, OrrRandom r, uint64_t i,
-                   uint64_t k) {
-    uint64_t what = orr_random_below(r, i, k * 8, 7), x = orr_random_bits(r, i, k * 8 + 1);
-    guint at = (guint)orr_random_below(r, i, k * 8 + 2, input->len + 1);
-    guint n = (guint)orr_random_below(r, i, k * 8 + 3, 16) + 1;
-    uint8_t byte = (uint8_t)x;
-    if (what == 0 && at < input->len) {
-        input->data[at] = byte;
-    } else if (what == 1 && at < input->len) {
-        input->data[at] ^= (uint8_t)(1u << (x % 8));
-    } else if (what == 2 && at + n <= input->len) {
-        g_byte_array_remove_range(input, at, n);
-    } else if (what == 3 && (x & 15) == 0) {
-        g_byte_array_set_size(input, at);
-    } else {
-        gsize length = 0;
-        const uint8_t *piece = (const uint8_t *)tokens[x % G_N_ELEMENTS(tokens)];
-        if (what == 6) {
-            piece = g_bytes_get_data(corpus->pdata[x % corpus->len], &length);
-            gsize from = length ? orr_random_below(r, i, k * 8 + 4, length) : 0;
-            piece += from;
-            length = MIN(length - from, (gsize)n * 8);
-        } else {
-            length = strlen((const char *)piece);
-        }
-        if (length == 0 || input->len + length > MAX_INPUT_BYTES)
-            return;
-        g_autofree uint8_t *copy = g_memdup2(piece, length);
-        GByteArray *tail = g_byte_array_new();
-        if (at < input->len)
-            g_byte_array_append(tail, input->data + at, input->len - at);
-        g_byte_array_set_size(input, at);
-        g_byte_array_append(input, copy, (guint)length);
-        if (tail->len > 0)
-            g_byte_array_append(input, tail->data, tail->len);
-        g_byte_array_unref(tail);
-    }
-}
-
-static uint64_t search(const GPtrArray *corpus, uint64_t seed, double seconds) {
-    OrrRandom r = orr_random(seed, "fuzz");
+/* Until @seconds or @inputs are over, 0: no such limit; how many. */
+static uint64_t search(const GPtrArray *corpus, uint64_t seed, double seconds, uint64_t inputs) {
+    Mutator *m = mutator_new(corpus, seed);
+    GByteArray *input = g_byte_array_new();
     gint64 end = g_get_monotonic_time() + (gint64)(seconds * 1e6);
     uint64_t i = 0;
-    for (; seconds > 0 ? g_get_monotonic_time() < end : i < QUICK_MUTATIONS; i++) {
-        gsize length;
-        const uint8_t *base =
-            g_bytes_get_data(corpus->pdata[orr_random_below(r, i, 1, corpus->len)], &length);
-        GByteArray *input = g_byte_array_new();
-        g_byte_array_append(input, base ? base : (const uint8_t *)"", (guint)length);
-        uint64_t n = 1 + orr_random_below(r, i, 2, 6);
-        for (uint64_t k = 1; k <= n; k++)
-            mutate(input, corpus, r, i, k);
-        run(input->data, input->len);
-        g_byte_array_unref(input);
+    for (; (inputs == 0 || i < inputs) && (seconds <= 0 || g_get_monotonic_time() < end); i++) {
+        mutator_make(m, i, input);
+        run(input->data ? input->data : (const uint8_t *)"", input->len);
     }
+    g_byte_array_unref(input);
+    mutator_free(m);
     return i;
 }
 
 int main(int argc, char **argv) {
     double seconds = 0;
-    uint64_t seed = 1;
+    uint64_t seed = 1, inputs = 0;
     int first = 1;
     for (; first + 1 < argc && strncmp(argv[first], "--", 2) == 0; first += 2) {
         if (strcmp(argv[first], "--seconds") == 0)
             seconds = g_ascii_strtod(argv[first + 1], NULL);
         else if (strcmp(argv[first], "--seed") == 0)
             seed = g_ascii_strtoull(argv[first + 1], NULL, 10);
+        else if (strcmp(argv[first], "--inputs") == 0)
+            inputs = g_ascii_strtoull(argv[first + 1], NULL, 10);
     }
     g_autofree char *name = g_path_get_basename(argv[0]);
     const char *target = strstr(name, "fuzz_");
@@ -215,10 +139,13 @@ int main(int argc, char **argv) {
         const uint8_t *data = g_bytes_get_data(corpus->pdata[i], &length);
         run(data ? data : (const uint8_t *)"", length);
     }
-    uint64_t n = first < argc ? 0 : search(corpus, seed, seconds);
-    g_autofree char *file = fuzz_path();
-    unlink(file);
-    printf("%s: %u inputs and %lu mutations of seed %lu passed\n", target, corpus->len,
-           (unsigned long)n, (unsigned long)seed);
+    if (seconds <= 0 && inputs == 0)
+        inputs = QUICK_MUTATIONS;
+    gint64 start = g_get_monotonic_time();
+    uint64_t n = first < argc ? 0 : search(corpus, seed, seconds, inputs);
+    double took_s = (double)(g_get_monotonic_time() - start) / 1e6;
+    printf("%s: %u inputs and %lu mutations of seed %lu passed, %.0f a second\n", target,
+           corpus->len, (unsigned long)n, (unsigned long)seed,
+           took_s > 0 ? (double)n / took_s : 0.0);
     return 0;
 }

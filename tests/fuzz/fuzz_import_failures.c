@@ -15,8 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_check_error(text, &error);
     if (!text)
         return 0;
-    g_autofree char *path = fuzz_file((const uint8_t *)text, strlen(text));
-    g_autoptr(OrrFailureSet) set = orr_workload_failures(path, NULL, 0, NULL, &error);
+    g_auto(FuzzFile) file = fuzz_file(text, strlen(text));
+    g_autoptr(OrrFailureSet) set = orr_workload_failures(file.path, NULL, 0, NULL, &error);
     if (!set)
         g_error("imported, but does not load: %s\n%s", error->message, text);
     return 0;

@@ -14,8 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     g_assert(g_utf8_validate(warnings->str, -1, NULL));
     if (text == NULL)
         return 0;
-    g_autofree char *path = fuzz_file((const uint8_t *)text, strlen(text));
-    g_autoptr(OrrModel) model = orr_workload_model(path, NULL, 0, NULL, &error);
+    g_auto(FuzzFile) file = fuzz_file(text, strlen(text));
+    g_autoptr(OrrModel) model = orr_workload_model(file.path, NULL, 0, NULL, &error);
     if (model == NULL)
         g_error("imported, but does not load: %s", error->message);
     return 0;

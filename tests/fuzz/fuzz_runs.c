@@ -45,18 +45,36 @@ static void strike(const OrrFailureSet *set) {
     orr_run_seed_clear(&seed);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    g_autofree char *path = fuzz_file(data, size);
+static void read_events(const uint8_t *data, size_t size) {
+    g_auto(FuzzFile) table = fuzz_file(data, size);
+    g_autofree char *text = g_strdup_printf("[failures]\nsummary = s\nsource = s\ncauses = a\n"
+                                            "[a]\ncomponent = gpu\nunit = job\neffect = stop\n"
+                                            "nodes = 1 node\nevents = %s\n",
+                                            table.path);
+    g_auto(FuzzFile) file = fuzz_file(text, strlen(text));
     GError *error = NULL;
-    g_autoptr(OrrRunFile) run = orr_workload_run(path, NULL, 0, NULL, &error);
-    fuzz_check_error(run, &error);
-    g_autoptr(OrrFailureSet) failures = orr_workload_failures(path, NULL, 0, NULL, &error);
+    g_autoptr(OrrFailureSet) failures = orr_workload_failures(file.path, NULL, 0, NULL, &error);
     fuzz_check_error(failures, &error);
     if (failures)
         strike(failures);
-    g_autoptr(OrrPrices) prices = orr_workload_prices(path, NULL, 0, NULL, &error);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size > 0 && !memchr(data, '[', size)) { /* no key file: a table of events for one */
+        read_events(data, size);
+        return 0;
+    }
+    g_auto(FuzzFile) file = fuzz_file(data, size);
+    GError *error = NULL;
+    g_autoptr(OrrRunFile) run = orr_workload_run(file.path, NULL, 0, NULL, &error);
+    fuzz_check_error(run, &error);
+    g_autoptr(OrrFailureSet) failures = orr_workload_failures(file.path, NULL, 0, NULL, &error);
+    fuzz_check_error(failures, &error);
+    if (failures)
+        strike(failures);
+    g_autoptr(OrrPrices) prices = orr_workload_prices(file.path, NULL, 0, NULL, &error);
     fuzz_check_error(prices, &error);
-    g_autoptr(OrrShareFile) share = orr_workload_share(path, NULL, 0, NULL, &error);
+    g_autoptr(OrrShareFile) share = orr_workload_share(file.path, NULL, 0, NULL, &error);
     fuzz_check_error(share, &error);
     return 0;
 }

@@ -1,14 +1,14 @@
 #!/bin/sh
-# Mutates every corpus for FUZZ_SECONDS (15) with FUZZ_SEED (the day of the year), in the build folder.
+# Mutates every corpus, FUZZ_INPUTS (a million) inputs each, each for FUZZ_SECONDS (60) at most,
+# with FUZZ_SEED (the day of the year), FUZZ_JOBS (the cores) at a time, in the build folder. Prints
+# what each reached.
 set -u
-failed=0
+export FUZZ_INPUTS="${FUZZ_INPUTS:-1000000}" FUZZ_SECONDS="${FUZZ_SECONDS:-60}"
+export FUZZ_SEED="${FUZZ_SEED:-$(date +%j)}"
 for corpus in "$top_srcdir"/tests/fuzz/corpus/*/; do
-    target=./fuzz_$(basename "$corpus")
-    if [ ! -x "$target" ]; then
-        echo "$corpus has no $target"
-        failed=1
-        continue
-    fi
-    "$target" --seconds "${FUZZ_SECONDS:-15}" --seed "${FUZZ_SEED:-$(date +%j)}" || failed=1
-done
-exit $failed
+    [ -x "./fuzz_$(basename "$corpus")" ] || echo "$corpus has no fuzz_$(basename "$corpus")"
+done | grep . && exit 1
+for corpus in "$top_srcdir"/tests/fuzz/corpus/*/; do
+    basename "$corpus"
+done | xargs -P "${FUZZ_JOBS:-$(nproc)}" -I NAME sh -c '
+    ./fuzz_NAME --inputs $FUZZ_INPUTS --seconds $FUZZ_SECONDS --seed $FUZZ_SEED 2>&1'
