@@ -4,6 +4,7 @@
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -31,6 +32,11 @@ static inline void fuzz_file_clear(FuzzFile *file) {
     close(file->fd);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(FuzzFile, fuzz_file_clear)
+
+/* Whether [@group] stands in the text. */
+static inline bool fuzz_has_group(const void *data, size_t size, const char *group) {
+    return g_strstr_len(data, (gssize)size, group) != NULL;
+}
 
 /* A parser that failed must say why, one that succeeded must not. */
 static inline void fuzz_check_error(const void *result, GError **error) {

@@ -59,22 +59,52 @@ static void read_events(const uint8_t *data, size_t size) {
         strike(failures);
 }
 
+static void read_run(const char *path) {
+    GError *error = NULL;
+    g_autoptr(OrrRunFile) run = orr_workload_run(path, NULL, 0, NULL, &error);
+    fuzz_check_error(run, &error);
+}
+
+static void read_failures(const char *path) {
+    GError *error = NULL;
+    g_autoptr(OrrFailureSet) failures = orr_workload_failures(path, NULL, 0, NULL, &error);
+    fuzz_check_error(failures, &error);
+    if (failures)
+        strike(failures);
+}
+
+static void read_prices(const char *path) {
+    GError *error = NULL;
+    g_autoptr(OrrPrices) prices = orr_workload_prices(path, NULL, 0, NULL, &error);
+    fuzz_check_error(prices, &error);
+}
+
+static void read_share(const char *path) {
+    GError *error = NULL;
+    g_autoptr(OrrShareFile) share = orr_workload_share(path, NULL, 0, NULL, &error);
+    fuzz_check_error(share, &error);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const struct {
+        const char *group;
+        void (*read)(const char *path);
+    } kinds[] = {{"[run]", read_run},
+                 {"[failures]", read_failures},
+                 {"[prices]", read_prices},
+                 {"[share]", read_share}};
     if (size > 0 && !memchr(data, '[', size)) { /* no key file: a table of events for one */
         read_events(data, size);
         return 0;
     }
     g_auto(FuzzFile) file = fuzz_file(data, size);
-    GError *error = NULL;
-    g_autoptr(OrrRunFile) run = orr_workload_run(file.path, NULL, 0, NULL, &error);
-    fuzz_check_error(run, &error);
-    g_autoptr(OrrFailureSet) failures = orr_workload_failures(file.path, NULL, 0, NULL, &error);
-    fuzz_check_error(failures, &error);
-    if (failures)
-        strike(failures);
-    g_autoptr(OrrPrices) prices = orr_workload_prices(file.path, NULL, 0, NULL, &error);
-    fuzz_check_error(prices, &error);
-    g_autoptr(OrrShareFile) share = orr_workload_share(file.path, NULL, 0, NULL, &error);
-    fuzz_check_error(share, &error);
+    bool is_read = false;
+    for (guint i = 0; i < G_N_ELEMENTS(kinds); i++)
+        if (fuzz_has_group(data, size, kinds[i].group)) {
+            kinds[i].read(file.path);
+            is_read = true;
+        }
+    for (guint i = 0; !is_read && i < G_N_ELEMENTS(kinds); i++)
+        kinds[i].read(file.path);
     return 0;
 }
