@@ -173,7 +173,9 @@ static const Expected all[] = {
     {F, FL "megatron-hybrid_2b_perf.yaml", NULL, 0, Y(NO)},
     {F, FL "nanotron-config_qwen.yaml", NULL, L(ANY), Y("kv_heads = 4"), "h100-ib:8"},
     {F, FL "nanotron-config_tiny_llama.yaml", NULL, L(ANY), Y("framework = nanotron"), "h100-ib:8"},
-    {F, FL "nanotron-llamoe.yaml", NULL, 0, Y("moe_num_experts = 4: mixtures of experts")},
+    {F, FL "nanotron-llamoe.yaml", NULL, 0, Y("(it runs on 2 GPUs); say --set job.cluster=...")},
+    {F, FL "nanotron-llamoe.yaml", NULL, L(ANY), Y("experts = 4\nexperts_per_token = 1"),
+     "h100-ib:8"},
     {F, FL "simai-busbw.yaml", NULL, 0, Y("not sound YAML")},
     {F, FL "simai-microAllReduce.txt", NULL, 0, NO_ARGUMENTS},
     {F, FL "simumax-deepseekv3.json", NULL, 0, NO},
@@ -181,7 +183,11 @@ static const Expected all[] = {
     {F, FL "simumax-mixtral-8x7b.json", NULL, 0, NO},
     {F, FL "simumax-tp1_pp4_vp2_sync_mbs1_mbc8_no_ckpt.json", NULL, 0, NO},
     {F, FL "torchtitan-custom_schedule.csv", NULL, 0, NO_ARGUMENTS},
-    {F, FL "torchtitan-deepseek_v3_671b.toml", NULL, 0, "deepseek_v3, model.flavor = 671B: not"},
+    {F, FL "torchtitan-deepseek_v3_671b.toml", NULL, 0, "say --set job.cluster=..."},
+    {F, FL "torchtitan-deepseek_v3_671b.toml", NULL, ANY, "experts = 256\nexperts_per_token = 8",
+     "h100-ib:256"},
+    {F, FL "torchtitan-deepseek_v3_671b.toml", NULL, ANY,
+     "has experts, which can't be simulated yet: orrery step will refuse the job", "h100-ib:256"},
     {F, FL "vtrain-mtnlg.json", NULL, 0, NO},
 };
 

@@ -35,6 +35,10 @@ static void flatten(OrrConfig *c, const char *prefix, JsonObject *o, guint depth
     }
 }
 
+void orr_config__flatten(OrrConfig *c, const char *prefix, JsonObject *object) {
+    flatten(c, prefix, object, 0);
+}
+
 bool orr_config__read_json(OrrConfig *c, const char *text, gsize length, GError **error) {
     g_autoptr(OrrJson) json = orr_json_parse(c->import->path, text, length, ORR_JSON_STRICT, error);
     JsonObject *root = json ? orr_json_root_object(json, error) : NULL;
@@ -114,7 +118,7 @@ static void say_scalar(OrrConfig *c, const Path *path, const char *value) {
             return;
         g_string_append_printf(name, "%s%s", i > 1 ? "." : "", path->key[i]);
     }
-    orr_config__say(c, name->str, value);
+    orr_config__say_expanded(c, name->str, value);
 }
 
 /* false: nested too deep. */

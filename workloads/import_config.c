@@ -5,6 +5,7 @@
 
 #include "sim/io/file.h"
 #include "sim/io/log.h"
+#include "sim/io/text.h"
 #include "workloads/config_priv.h"
 
 #define LIMIT_BYTES ((gsize)16 << 20) /* ours: configurations have some kilobytes */
@@ -12,20 +13,31 @@
 /* Groups and keys in the order in which they are written. */
 static const struct {
     const char *group;
-    const char *keys[24];
+    const char *keys[32];
 } groups[] = {
     {"job", {"summary", "model", "cluster", "framework", "source", "clocks"}},
     {"layout",
-     {"tp", "pp", "vpp", "cp", "dp", "sequence_parallel", "zero_stage", "hsdp_shard", "ends",
-      "rank_order"}},
+     {"tp", "pp", "vpp", "cp", "ep", "dp", "sequence_parallel", "zero_stage",
+      "reshard_after_forward", "hsdp_shard", "ends", "rank_order"}},
     {"batch", {"global", "micro_batches", "micro", "sequence"}},
     {"schedule", {"name"}},
     {"precision", {"compute"}},
     {"recompute", {"policy", "method", "layers"}},
-    {"model",
-     {"source", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "gated", "vocab",
-      "norm", "activation", "position", "max_positions", "tied", "qkv_bias", "out_bias", "mlp_bias",
-      "embedding_norm"}},
+    {"model", {"source",       "layers",
+               "hidden",       "heads",
+               "kv_heads",     "head_dim",
+               "ffn",          "gated",
+               "vocab",        "norm",
+               "activation",   "position",
+               "rotary",       "max_positions",
+               "tied",         "qkv_bias",
+               "out_bias",     "mlp_bias",
+               "qk_norm",      "embedding_norm",
+               "experts",      "experts_per_token",
+               "expert_ffn",   "shared_experts",
+               "dense_layers", "moe_every",
+               "q_rank",       "kv_rank",
+               "rotary_dim",   "value_dim"}},
 };
 
 void orr_workloads__note(const OrrImport *import, const char *format, ...) {
@@ -54,6 +66,74 @@ int64_t orr_config__count(const OrrConfig *c, const char *name) {
 
 void orr_config__say(OrrConfig *c, const char *name, const char *value) {
     g_hash_table_insert(c->said, g_strdup(name), g_strdup(value));
+}
+
+const char *orr_config__set(const OrrConfig *c, const char *name) {
+    for (guint i = 0; c->import->sets && c->import->sets[i]; i++) {
+        const char *set = c->import->sets[i], *equals = strchr(set, '=');
+        gsize n = equals ? (gsize)(equals - set) : 0;
+        if (equals && strlen(name) == n && strncmp(set, name, n) == 0)
+            return equals + 1;
+    }
+    return NULL;
+}
+
+void orr_config__say_expanded(OrrConfig *c, const char *name, const char *value) {
+    g_autoptr(GString) out = g_string_new(NULL);
+    for (const char *at = value; *at;) {
+        const char *end = g_str_has_prefix(at, "${") ? strchr(at, '}') : NULL;
+        if (!end) {
+            g_string_append_c(out, *at++);
+            continue;
+        }
+        g_autofree char *variable = g_strndup(at + 2, (gsize)(end - at) - 2);
+        const char *set = orr_config__set(c, variable);
+        if (!set) {
+            g_hash_table_add(c->unset, g_steal_pointer(&variable));
+            return;
+        }
+        g_string_append(out, set);
+        at = end + 1;
+    }
+    orr_config__say(c, name, out->str);
+}
+
+void orr_config__put_counts(OrrConfig *c, const OrrConfigCount *counts, gsize n) {
+    for (gsize i = 0; i < n; i++) {
+        const char *value = orr_config__said(c, counts[i].said);
+        int64_t number;
+        if (value && (!orr_log_int(value, &number) || number < 0)) {
+            g_autofree char *shown = orr_text_excerpt(value);
+            orr_workloads__note(c->import, "%s = %s: no whole number, left out", counts[i].said,
+                                shown);
+        } else if (value) {
+            orr_config__put(c, counts[i].key, value, counts[i].noun);
+        }
+    }
+}
+
+const char *orr_config__yes(bool is_true) {
+    return is_true ? "yes" : "no";
+}
+
+void orr_config__note_sparse(const OrrConfig *c) {
+    const char *experts = g_hash_table_lookup(c->job, "model.experts");
+    if (experts || g_hash_table_lookup(c->job, "model.kv_rank"))
+        orr_workloads__note(c->import,
+                            "the model has %s, which can't be simulated yet: orrery step will "
+                            "refuse the job",
+                            experts ? "experts" : "latent attention");
+}
+
+void orr_config__put_block(OrrConfig *c, const OrrConfigBlock *block) {
+    orr_config__put(c, "model.gated", orr_config__yes(block->is_gated), NULL);
+    orr_config__put(c, "model.activation", block->activation, NULL);
+    orr_config__put(c, "model.norm", block->is_rms ? "rms_norm" : "layer_norm", NULL);
+    orr_config__put(c, "model.position", block->position, NULL);
+    orr_config__put(c, "model.tied", orr_config__yes(block->is_tied), NULL);
+    orr_config__put(c, "model.qkv_bias", orr_config__yes(block->has_bias), NULL);
+    orr_config__put(c, "model.out_bias", orr_config__yes(block->has_bias), NULL);
+    orr_config__put(c, "model.mlp_bias", orr_config__yes(block->has_bias), NULL);
 }
 
 void orr_config__put(OrrConfig *c, const char *key, const char *value, const char *noun) {
@@ -164,8 +244,7 @@ static const Kind kinds[] = {
      "train_batch_size, train_micro_batch_size_per_gpu or zero_optimization"},
     {"torchtitan TOML", orr_config__read_toml, orr_config__map_torchtitan, "model.flavor",
      "model.flavor"},
-    {"nanotron YAML", orr_config__read_yaml, orr_config__map_nanotron,
-     "model.model_config.num_hidden_layers", "model.model_config"},
+    {"YAML", orr_config__read_yaml, orr_config__map_yaml, NULL, NULL}, /* tells by itself */
 };
 
 /* By its ending, else by its first characters. */
@@ -183,6 +262,8 @@ static const Kind *kind_of(const char *path, const char *text, gsize length) {
 }
 
 static bool is_marked(const OrrConfig *c, const Kind *kind, GError **error) {
+    if (!kind->what)
+        return true;
     bool is_deepspeed = orr_config__said(c, "train_batch_size") ||
                         orr_config__said(c, "train_micro_batch_size_per_gpu") ||
                         orr_config__said(c, "zero_optimization.stage");
@@ -192,20 +273,37 @@ static bool is_marked(const OrrConfig *c, const Kind *kind, GError **error) {
                           kind->what);
 }
 
+/* Variables that a value needs and nothing sets. */
+static bool note_unset(const OrrConfig *c) {
+    g_autoptr(GList) names = g_list_sort(g_hash_table_get_keys(c->unset), (GCompareFunc)strcmp);
+    g_autoptr(GString) list = g_string_new(NULL);
+    for (GList *at = names; at; at = at->next)
+        g_string_append_printf(list, " --set %s=...", (char *)at->data);
+    if (names)
+        orr_workloads__note(c->import,
+                            "variables that are not set, values with them are left out:"
+                            "%s",
+                            list->str);
+    return true;
+}
+
 char *orr_import_config_text(const OrrImport *import, const char *text, gsize length,
                              GError **error) {
     const Kind *kind = kind_of(import->path, text, length);
     OrrConfig c = {.import = import, .kind = kind->kind};
     c.said = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     c.job = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    c.unset = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     char *job = NULL;
-    if (kind->read(&c, text, length, error) && is_marked(&c, kind, error) && kind->map(&c, error) &&
-        apply_sets(&c, error)) {
+    if (kind->read(&c, text, length, error) && note_unset(&c) && is_marked(&c, kind, error) &&
+        kind->map(&c, error) && apply_sets(&c, error)) {
         drop_shapes(&c);
+        orr_config__note_sparse(&c);
         job = check_needed(&c, error) ? format(&c) : NULL;
     }
     g_hash_table_unref(c.said);
     g_hash_table_unref(c.job);
+    g_hash_table_unref(c.unset);
     return job;
 }
 
@@ -217,8 +315,9 @@ char *orr_import_config(const OrrImport *import, GError **error) {
 
 const OrrImporter orr_importer_config = {
     .name = "config",
-    .summary = "a launch script (Megatron arguments), DeepSpeed JSON, nanotron YAML or torchtitan "
-               "TOML to a job file",
-    .source = "Megatron-LM arguments.py; DeepSpeed JSON; nanotron config; torchtitan job_config.py",
+    .summary = "a launch script (Megatron arguments), Megatron, NeMo or nanotron YAML, DeepSpeed "
+               "JSON or torchtitan TOML to a job file",
+    .source = "Megatron-LM arguments.py; NeMo megatron_gpt_config.yaml; DeepSpeed JSON; nanotron "
+              "config; torchtitan job_config.py",
     .run = orr_import_config,
 };

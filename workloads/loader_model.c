@@ -2,7 +2,8 @@
  *
  * Widths and layers are counts; token counts carry their noun. What is refused: shapes that no
  * decoder can have (heads that the key-value heads do not divide, odd rotary widths). A file may
- * state `expect_parameters`, which is compared with the count of sim/model. */
+ * state `expect_parameters`, which is compared with the count of sim/model. Experts and latent
+ * attention are known by name (imports write them) and refused: nothing below can simulate them. */
 #include "sim/model/params.h"
 #include "workloads/loader_priv.h"
 
@@ -103,6 +104,23 @@ static void check_model(OrrKeys *keys, const OrrModel *m) {
                           "a gated ReLU is not modelled; use silu or gelu, or gated = no");
 }
 
+/* Shapes of layers that cannot be simulated yet. */
+static void refuse_sparse(OrrKeys *keys) {
+    static const char *const counts[] = {
+        "experts", "experts_per_token", "expert_ffn", "shared_experts", "dense_layers", "moe_every",
+        "q_rank",  "kv_rank",           "rotary_dim", "value_dim"};
+    int64_t values[G_N_ELEMENTS(counts)];
+    for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
+        values[i] = orr_keys_int(keys, "model", counts[i], NULL, 0, MAX_WIDTH, 0, ORR_KEY_QUIET);
+    if (values[0] > 1)
+        orr_keys_complain(keys, "model", "experts",
+                          "mixtures of experts can't be simulated yet; a dense model would do");
+    if (values[7] > 0)
+        orr_keys_complain(keys, "model", "kv_rank",
+                          "latent attention (MLA) can't be simulated yet; a model with kv_heads "
+                          "would do");
+}
+
 /* An expectation belongs to the file's own shapes, not to overridden ones. */
 static void check_expected(OrrKeys *keys, const OrrModel *m, bool is_overridden) {
     int64_t expected = orr_keys_int(keys, "model", "expect_parameters", "parameters", 1,
@@ -150,6 +168,7 @@ OrrModel *orr_workload_model(const char *ref, const OrrOverride *overrides, uint
     orr_workloads__read_fields(keys, detail_fields, G_N_ELEMENTS(detail_fields), m);
     read_dependent(keys, m);
     check_model(keys, m);
+    refuse_sparse(keys);
     check_expected(keys, m, is_overridden);
     if (!orr_keys_finish(keys, error))
         return NULL;

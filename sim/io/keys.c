@@ -131,6 +131,8 @@ KeyEntry *orr_keys__add(OrrKeys *keys, const char *group, const char *key, const
 void orr_keys_override(OrrKeys *keys, const char *group, const char *key, const char *value,
                        const char *origin) {
     KeyEntry *e = orr_keys__entry(keys, group, key);
+    if (e && strcmp(e->value, value) == 0)
+        return; /* it stands in the file, where messages should point */
     if (!orr_keys__group(keys, group))
         orr_keys__add_group(keys, group, 0)->origin = g_strdup(origin);
     if (!e)

@@ -115,7 +115,8 @@ static void replace(GByteArray *input, gsize from, gsize to, Piece piece) {
     g_autofree uint8_t *copy = piece.length ? g_memdup2(piece.at, piece.length) : NULL;
     if (length > old)
         g_byte_array_set_size(input, (guint)length);
-    memmove(input->data + from + piece.length, input->data + to, old - to);
+    if (old > to)
+        memmove(input->data + from + piece.length, input->data + to, old - to);
     if (piece.length > 0)
         memcpy(input->data + from, copy, piece.length);
     g_byte_array_set_size(input, (guint)length);
@@ -144,7 +145,8 @@ static Piece word_piece(Draw *d) {
 /* Some bytes of another input, or a line of it. */
 static Piece other_piece(Draw *d, bool is_whole_line) {
     Piece text = piece_of(d->m->corpus, (guint)below(d, d->m->corpus->len));
-    gsize from = below(d, text.length), to = MIN(text.length, from + 1 + below(d, MAX_PIECE));
+    gsize from = below(d, text.length), to = from + 1 + below(d, MAX_PIECE);
+    to = MIN(to, text.length);
     if (is_whole_line) {
         while (from > 0 && is_line(text.at[from - 1]))
             from--;
