@@ -2,11 +2,12 @@
  * defaults), $(( )), if with [ ] and [[ ]], case, the first turn of for, here-documents, continued
  * lines. Nothing is executed: $(command) and `command` are empty. Options of all commands and texts
  * are collected, later ones win. */
+#include "workloads/config_shell.h"
+
 #include <string.h>
 
 #include "sim/io/json.h"
 #include "sim/io/log.h"
-#include "workloads/config_shell.h"
 
 /* Whether statements here are in a branch that is not followed. */
 static bool is_skipped(const OrrShell *sh) {
