@@ -293,6 +293,56 @@ static void test_slow_parts_are_priced_by_the_step(void **state) {
     assert_true(cause(run, "link_retry")->mean_count > 0);
 }
 
+/* A store on the training's network takes half of each NIC while it is written; the step is then
+ * that of NICs half as wide. On a network of its own it takes nothing. */
+static void test_checkpoints_share_the_network_of_the_training(void **state) {
+    (void)state;
+    OrrRunRequest q;
+    const char *const sets[] = {"run.steps=300",
+                                "checkpoint.stores=disk",
+                                "checkpoint.interval_steps=20",
+                                "checkpoint.asynchronous=yes",
+                                "disk.bandwidth=100 TB/s",
+                                "batch.global=16",
+                                "disk.network=compute",
+                                NULL};
+    g_autoptr(OrrRun) run = run_with(&q, "gpt3-175b-64", 2, sets);
+    const OrrTier *t = &orr_run_spec(run)->checkpoint.tiers[0];
+    OrrOverride o[9] = {{"batch", "global", "16 sequences"}};
+    char texts[8][2][32];
+    for (int k = 0; k < 8; k++) {
+        g_snprintf(texts[k][0], sizeof texts[k][0], "n%d", k);
+        g_snprintf(texts[k][1], sizeof texts[k][1], "nic:*:%d:bandwidth=0.5", k);
+        o[1 + k] = (OrrOverride){"perturb", texts[k][0], texts[k][1]};
+    }
+    OrrStepRequest half_q = {.job = "gpt3-175b-64", .overrides = o, .n_overrides = 9};
+    g_autoptr(OrrStepRun) half = orr_step_prepare(&half_q, NULL);
+    assert_true(half && orr_step_execute(half, NULL, NULL, 0, NULL));
+    double nominal = (double)orr_run_spec(run)->phases[0].step_ns[0];
+    double slow = (double)orr_step_record(half)->step_time_ns / nominal - 1;
+    assert_true(slow > 0);
+    assert_near(t->write_slow_frac, slow, 1e-9);
+    /* between half of 8 nodes' NICs and all of them; loading nothing is in the way */
+    const OrrNode *node = orr_step_node(half);
+    double least_s = t->bytes / (8 * node->nics * node->nic_bytes_per_s), most_s = 2 * least_s;
+    assert_true((double)t->write_ns / 1e9 > least_s && (double)t->write_ns / 1e9 < most_s);
+    assert_near((double)t->load_ns / 1e9, least_s, 1e-6);
+    assert_true(orr_run_record(run)->seeds[0].lost_ns[ORR_CAUSE_CHECKPOINT * ORR_N_LOSSES +
+                                                      ORR_LOSS_SAVE_SLOW] > 0);
+    const OrrOverride bad[] = {{"tectonic", "network", "compute"},
+                               {"run", "step_time", "6 s"},
+                               {"run", "job", ""},
+                               {"run", "gpus", "64 GPUs"},
+                               {"run", "tokens_per_step", "1 tokens"},
+                               {"checkpoint", "bytes", "1 GB"},
+                               {"checkpoint", "copy", "1 GB/s"}};
+    OrrRunRequest bad_q = {
+        .run = "llama3-405b-54d", .n_seeds = 1, .overrides = bad, .n_overrides = 7};
+    g_autoptr(GError) error = NULL;
+    assert_null(orr_run_prepare(&bad_q, &error));
+    assert_non_null(strstr(error->message, "needs a job to simulate; network = own"));
+}
+
 /* One slow GPU is not a whole cluster of them, and what cannot be priced is told. */
 static void test_one_slow_part_costs_less_than_all(void **state) {
     (void)state;
@@ -374,6 +424,7 @@ int main(void) {
         cmocka_unit_test(test_shrinking_beats_waiting_for_a_repair),
         cmocka_unit_test(test_phases_have_their_own_steps),
         cmocka_unit_test(test_slow_parts_are_priced_by_the_step),
+        cmocka_unit_test(test_checkpoints_share_the_network_of_the_training),
         cmocka_unit_test(test_one_slow_part_costs_less_than_all),
         cmocka_unit_test(test_threads_and_stores_do_not_change_a_seed),
         cmocka_unit_test(test_job_without_a_run_file_needs_an_end),

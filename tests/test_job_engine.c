@@ -4,9 +4,13 @@
 
 #include "sim/base/random.h"
 #include "sim/base/stats.h"
+#include "sim/job/checkpoint.h"
 #include "sim/job/engine.h"
 #include "sim/job/formula.h"
+#include "sim/job/traffic.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define S INT64_C(1000000000)
@@ -203,6 +207,55 @@ static void test_no_spare_means_waiting_or_fewer_replicas(void **state) {
     assert_true(shrinks.tokens >= 1200 && shrinks.tokens < 1212);
     orr_run_seed_clear(&waits);
     orr_run_seed_clear(&shrinks);
+}
+
+/* Written for 250 s over the links of the training, whose steps are half as long again meanwhile:
+ * one of 150 s, and 100 s of the next, in which two thirds of a step's 100 s are done. */
+static void test_steps_are_longer_while_a_checkpoint_is_on_their_links(void **state) {
+    (void)state;
+    g_autoptr(OrrRunSpec) s = plain();
+    OrrTier *t = tier(s, 2 * S, 260 * S, 0);
+    t->traffic_ns = 250 * S, t->write_slow_frac = 0.5;
+    s->total_steps = 20;
+    OrrRunSeed o = simulate(s, 0);
+    int64_t slow_ns = lost(&o, ORR_CAUSE_CHECKPOINT, ORR_LOSS_SAVE_SLOW);
+    assert_true(llabs(slow_ns - 250 * S / 3) <= 1);
+    assert_int_equal(o.wall_ns, 2000 * S + 4 * S + slow_ns);
+    assert_near(orr_tier_cost_ns(t), (double)(2 * S + slow_ns), 1e-9);
+    orr_run_seed_clear(&o);
+    /* a crash ends the write, and what is done again is as fast as ever */
+    strike_at(s, ORR_EFFECT_STOP, 1102 * S);
+    o = simulate(s, 0);
+    assert_int_equal(lost(&o, ORR_CAUSE_CHECKPOINT, ORR_LOSS_SAVE_SLOW), 250 * S / 3 + 1);
+    assert_int_equal(o.reworked_steps, 10);
+    orr_run_seed_clear(&o);
+}
+
+/* Max-min fair: a NIC of 400 for the training and one write, two writes; a narrow leaf; a front
+ * end.
+ */
+static void test_writes_share_links_with_the_training(void **state) {
+    (void)state;
+    double rate[ORR_MAX_TIERS], job;
+    OrrTraffic t = {.nics = 400, .has_job = true, .n = 1};
+    t.flows[0].network = ORR_STORE_COMPUTE, t.flows[0].cap = 100;
+    orr_traffic_share(&t, rate, &job);
+    assert_true(rate[0] == 100 && job == 300);
+    t.flows[0].cap = INFINITY;
+    orr_traffic_share(&t, rate, &job);
+    assert_true(rate[0] == 200 && job == 200);
+    t.flows[1].network = ORR_STORE_PEERS, t.flows[1].cap = 50, t.n = 2;
+    orr_traffic_share(&t, rate, &job);
+    assert_true(rate[0] == 175 && rate[1] == 50 && job == 175);
+    t.leaf = 90;
+    orr_traffic_share(&t, rate, &job);
+    assert_true(rate[0] == 30 && rate[1] == 30 && job == 30);
+    t.flows[1].network = ORR_STORE_OWN, t.front = 20;
+    orr_traffic_share(&t, rate, &job);
+    assert_true(rate[0] == 45 && rate[1] == 20 && job == 45);
+    t.has_job = false;
+    orr_traffic_share(&t, rate, &job);
+    assert_true(rate[0] == 90 && rate[1] == 20 && job == 0);
 }
 
 /* Two nodes break at once. With a hand each the job waits for the longer repair, with one for both,
@@ -460,6 +513,8 @@ int main(void) {
         cmocka_unit_test(test_silent_corruption_costs_all_since_it_began),
         cmocka_unit_test(test_slow_part_costs_its_factor_until_it_is_replaced),
         cmocka_unit_test(test_no_spare_means_waiting_or_fewer_replicas),
+        cmocka_unit_test(test_steps_are_longer_while_a_checkpoint_is_on_their_links),
+        cmocka_unit_test(test_writes_share_links_with_the_training),
         cmocka_unit_test(test_one_hand_repairs_one_node_after_the_other),
         cmocka_unit_test(test_stop_goes_back_to_the_queue),
         cmocka_unit_test(test_notice_saves_what_it_has_time_for),

@@ -56,6 +56,7 @@ static const OrrField fields[] = {
            0),
     NUMBER("checkpoint", "loader_state", ORR_DIM_BYTES, 1e15, checkpoint.loader_bytes, 0),
     NUMBER("checkpoint", "copy", ORR_DIM_RATE, 1e15, checkpoint.copy_bytes_per_s, 0),
+    NUMBER("checkpoint", "front_end", ORR_DIM_RATE, 1e15, checkpoint.front_bytes_per_s, 0),
     COUNT("checkpoint", "writers", "writers", 1 << 24, checkpoint.writers, 0),
     {"checkpoint", "asynchronous", ORR_FIELD_BOOL, ORR_DIM_NONE, NULL, 0, 0, NULL,
      AT(checkpoint.is_async), 0, ORR_KEY_OPTIONAL},
@@ -148,6 +149,8 @@ static void read_stores(OrrKeys *keys, OrrRunFile *f, char **names) {
             (uint32_t)orr_keys_int(keys, g, "keep", "checkpoints", 1, 1 << 20, 2, ORR_KEY_OPTIONAL);
         s->survives = (OrrScope)orr_keys_enum(keys, g, "survives", orr_scope_names, ORR_SCOPE_ALL,
                                               ORR_KEY_OPTIONAL);
+        s->network = (OrrStoreNetwork)orr_keys_enum(keys, g, "network", orr_store_network_names,
+                                                    ORR_STORE_OWN, ORR_KEY_OPTIONAL);
         if (!(s->bytes_per_s > 0) && !(s->writer_bytes_per_s > 0))
             orr_keys_complain(
                 keys, g, "bandwidth",

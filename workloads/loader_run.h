@@ -24,6 +24,7 @@ typedef struct {
     double latency_ns;         /* opening, closing, metadata of one save */
     uint32_t every, keep;
     OrrScope survives;
+    OrrStoreNetwork network;
 } OrrRunStore;
 
 /* A stretch of the run before the job as it is. */
@@ -56,7 +57,8 @@ typedef struct {
         uint32_t interval_steps;
         double bytes, bytes_per_parameter, loader_bytes; /* 0: worked out */
         double copy_bytes_per_s;                         /* device to host, a rank */
-        uint32_t writers;                                /* 0: every rank */
+        double front_bytes_per_s; /* of a node to stores on a network of their own; 0: no limit */
+        uint32_t writers;         /* 0: every rank */
         bool is_async;
     } checkpoint;
     OrrRunStore *stores;

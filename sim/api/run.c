@@ -98,39 +98,6 @@ static void set_recovery(OrrRun *run) {
                        .repair_hands = f->recovery.repair_hands};
 }
 
-static bool set_checkpoint(OrrRun *run, GError **error) {
-    const OrrRunFile *f = run->file;
-    OrrCheckpointPlan *c = &run->spec->checkpoint;
-    double per = f->checkpoint.bytes_per_parameter > 0 ? f->checkpoint.bytes_per_parameter
-                                                       : run->shape.state_bytes_per_parameter;
-    c->bytes = f->checkpoint.bytes > 0
-                   ? f->checkpoint.bytes
-                   : per * run->shape.parameters + f->checkpoint.loader_bytes * run->shape.gpus;
-    c->interval_ns = (int64_t)f->checkpoint.interval_ns;
-    c->interval_steps = f->checkpoint.interval_steps;
-    OrrSave save = {.bytes = c->bytes,
-                    .writers = f->checkpoint.writers > 0 ? f->checkpoint.writers : run->shape.gpus,
-                    .is_async = f->checkpoint.is_async,
-                    .copy_bytes_per_s = f->checkpoint.copy_bytes_per_s > 0
-                                            ? f->checkpoint.copy_bytes_per_s
-                                            : run->shape.copy_bytes_per_s};
-    if (save.is_async && f->n_stores > 0 && !(save.copy_bytes_per_s > 0))
-        return orr_fail_input(error,
-                              "%s: [checkpoint] copy: the speed from device to host is "
-                              "needed; copy = 25 GB/s would do",
-                              f->name);
-    for (uint32_t i = 0; i < f->n_stores; i++) {
-        const OrrRunStore *s = &f->stores[i];
-        OrrTier *t = &c->tiers[c->n_tiers++];
-        *t = (OrrTier){
-            .name = g_strdup(s->name), .every = s->every, .keep = s->keep, .survives = s->survives};
-        OrrStore store = {s->bytes_per_s, s->writer_bytes_per_s, s->read_bytes_per_s,
-                          s->latency_ns};
-        orr_store_times(&save, &store, t);
-    }
-    return true;
-}
-
 static void add_kind(OrrRun *run, const OrrFailureKind *from) {
     const OrrRunShape *s = &run->shape;
     const uint64_t counts[ORR_N_UNITS] = {s->gpus, s->nodes, s->switches, s->racks, 1};
@@ -239,7 +206,7 @@ static bool build(OrrRun *run, GError **error) {
     s->evaluate_steps = f->evaluate_steps;
     s->evaluate_ns = (int64_t)f->evaluate_ns;
     set_recovery(run);
-    if (!set_checkpoint(run, error))
+    if (!orr_run__set_checkpoint(run, error))
         return false;
     add_kinds(run);
     choose_interval(run);
@@ -346,7 +313,8 @@ static double restart_ns(const OrrRunSpec *s, double *planned_frac) {
 static double blocked_ns(const OrrRunSpec *s) {
     double block = 0;
     for (uint32_t i = 0; i < s->checkpoint.n_tiers; i++)
-        block = fmax(block, (double)s->checkpoint.tiers[i].block_ns / s->checkpoint.tiers[i].every);
+        block =
+            fmax(block, orr_tier_cost_ns(&s->checkpoint.tiers[i]) / s->checkpoint.tiers[i].every);
     return block;
 }
 

@@ -81,6 +81,7 @@ static void fill_checkpoint(OrrRun *run, OrrRunRecord *r) {
                           .every = t->every,
                           .bytes = t->bytes,
                           .bytes_per_s = t->bytes_per_s,
+                          .write_slow_frac = t->write_slow_frac,
                           .kept_bytes = t->bytes * t->keep};
         double per_day = 86400e9 / ((double)r->interval_ns * t->every) * useful->mean;
         x->bytes_per_day = per_day * t->bytes;

@@ -36,6 +36,8 @@ bool orr_run__price(OrrRun *run, GError **error);
 /* The nominal step with more perturbations, "gpu:17:speed=0.8", NULL at the end. Threads may share
  * @run. */
 bool orr_run__perturbed_ns(const OrrRun *run, char *const *texts, int64_t *step_ns, GError **error);
+/* Sizes and times of checkpoints, shared links included: fills spec->checkpoint. */
+bool orr_run__set_checkpoint(OrrRun *run, GError **error);
 /* Factors of a kind that has a slow_part. */
 bool orr_run__price_part(OrrRun *run, OrrFailureKind *kind, GError **error);
 /* Fills run->record from everything else. */

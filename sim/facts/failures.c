@@ -9,6 +9,7 @@ const char *const orr_component_names[] = {"gpu",      "hbm",      "nvlink",  "p
                                            "cable",    "switch",   "network", "host",    "cpu",
                                            "memory",   "power",    "cooling", "storage", "software",
                                            "provider", "operator", "unknown", NULL};
+const char *const orr_store_network_names[] = {"own", "compute", "peers", NULL};
 const char *const orr_requeue_names[] = {"replaced", "all", NULL};
 const char *const orr_elastic_names[] = {"no", "shrink", "shrink_keep_batch", NULL};
 

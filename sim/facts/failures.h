@@ -81,6 +81,11 @@ extern const char *const orr_component_names[];
 typedef enum { ORR_REQUEUE_REPLACED, ORR_REQUEUE_ALL } OrrRequeue;
 extern const char *const orr_requeue_names[];
 
+/* What a store of checkpoints hangs on: a network of its own, that of the training, or it is the
+ * memory of other nodes, over that of the training. */
+typedef enum { ORR_STORE_OWN, ORR_STORE_COMPUTE, ORR_STORE_PEERS } OrrStoreNetwork;
+extern const char *const orr_store_network_names[];
+
 typedef enum { ORR_ELASTIC_NO, ORR_ELASTIC_SHRINK, ORR_ELASTIC_KEEP_BATCH } OrrElastic;
 extern const char *const orr_elastic_names[];
 

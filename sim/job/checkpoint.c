@@ -13,9 +13,13 @@ static double seconds(double bytes, double bytes_per_s) {
 void orr_store_times(const OrrSave *save, const OrrStore *store, OrrTier *tier) {
     double share = save->bytes / MAX(save->writers, 1);
     double one = seconds(share, store->writer_bytes_per_s);
-    double write = fmax(seconds(save->bytes, store->bytes_per_s), one) * 1e9 + store->latency_ns;
+    double path = seconds(save->bytes, store->path_bytes_per_s);
+    double write = fmax(fmax(seconds(save->bytes, store->bytes_per_s), one), path) * 1e9;
+    write += store->latency_ns;
     double whole = store->read_bytes_per_s > 0 ? store->read_bytes_per_s : store->bytes_per_s;
-    double load = fmax(seconds(save->bytes, whole), one) * 1e9 + store->latency_ns;
+    double read_path = seconds(save->bytes, store->read_path_bytes_per_s);
+    double load = fmax(fmax(seconds(save->bytes, whole), one), read_path) * 1e9;
+    load += store->latency_ns;
     double block = save->is_async ? seconds(share, save->copy_bytes_per_s) * 1e9 : write;
     tier->block_ns = (int64_t)ceil(block);
     tier->write_ns = save->is_async ? (int64_t)ceil(write) : 0;
@@ -24,11 +28,16 @@ void orr_store_times(const OrrSave *save, const OrrStore *store, OrrTier *tier) 
     tier->bytes_per_s = write > 0 ? save->bytes / (write * 1e-9) : 0;
 }
 
+double orr_tier_cost_ns(const OrrTier *tier) {
+    double slow = tier->write_slow_frac / (1 + tier->write_slow_frac);
+    return (double)tier->block_ns + slow * (double)tier->traffic_ns;
+}
+
 /* What a checkpoint costs on average: slower tiers are written less often. */
 static double blocked_ns(const OrrCheckpointPlan *plan) {
     double sum = 0;
     for (uint32_t i = 0; i < plan->n_tiers; i++)
-        sum = fmax(sum, (double)plan->tiers[i].block_ns / plan->tiers[i].every);
+        sum = fmax(sum, orr_tier_cost_ns(&plan->tiers[i]) / plan->tiers[i].every);
     return fmax(sum, 1);
 }
 

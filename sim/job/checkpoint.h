@@ -15,13 +15,17 @@ typedef struct {
 
 /* Where to; a speed of 0 is no limit. */
 typedef struct {
-    double bytes_per_s, writer_bytes_per_s; /* of the store; of one writer */
-    double read_bytes_per_s;                /* of the store; 0: as bytes_per_s */
-    double latency_ns;                      /* a save or a load: files opened, metadata */
+    double bytes_per_s, writer_bytes_per_s;         /* of the store; of one writer */
+    double read_bytes_per_s;                        /* of the store; 0: as bytes_per_s */
+    double latency_ns;                              /* a save or a load: files opened, metadata */
+    double path_bytes_per_s, read_path_bytes_per_s; /* what the links to it leave all writers */
 } OrrStore;
 
 /* Fills block_ns, write_ns, load_ns, bytes and bytes_per_s of @tier. */
 void orr_store_times(const OrrSave *save, const OrrStore *store, OrrTier *tier);
+
+/* What a save costs the training on average: it stands, or its steps are longer. */
+double orr_tier_cost_ns(const OrrTier *tier);
 
 /* The work between two checkpoints that the policies choose, ns, for what blocks and for @mtbf_ns.
  */

@@ -128,9 +128,30 @@ static const OrrRunPhase *phase_of(const Run *r) {
 typedef struct {
     const OrrRunPhase *phase;
     int64_t tokens, useful_ns;
-    int64_t healthy_ns, pace_ns; /* with so many replicas; and with what is slow */
+    int64_t healthy_ns, slow_ns; /* with so many replicas; and with what is slow */
+    int64_t pace_ns;             /* and with what is written behind it */
+    int64_t most_steps;          /* that are so */
     uint32_t slow_cause;
 } Step;
+
+/* The write that slows most; of the last step that it meets only a part. */
+static void add_traffic(const Run *r, Step *s) {
+    const OrrCheckpointPlan *c = &r->spec->checkpoint;
+    double frac = 0;
+    int64_t left = 0;
+    for (uint32_t i = 0; i < c->n_tiers; i++)
+        if (r->shelves[i].traffic_ns > r->now && c->tiers[i].write_slow_frac > frac) {
+            frac = c->tiers[i].write_slow_frac;
+            left = r->shelves[i].traffic_ns - r->now;
+        }
+    s->pace_ns = s->slow_ns + (int64_t)ceil((double)s->slow_ns * frac);
+    s->most_steps = MAX_STRETCH;
+    if (frac > 0) {
+        s->most_steps = MAX(1, left / s->pace_ns);
+        if (left < s->pace_ns)
+            s->pace_ns = s->slow_ns + (int64_t)ceil((double)left * frac / (1 + frac));
+    }
+}
 
 static Step step_now(const Run *r) {
     Step s = {.phase = phase_of(r), .slow_cause = ORR_CAUSE_NOISE};
@@ -150,7 +171,8 @@ static Step step_now(const Run *r) {
             s.slow_cause = cause_of(r->slow[i].kind);
         }
     }
-    s.pace_ns = (int64_t)ceil((double)s.healthy_ns * factor);
+    s.slow_ns = (int64_t)ceil((double)s.healthy_ns * factor);
+    add_traffic(r, &s);
     return s;
 }
 
@@ -170,6 +192,7 @@ static int64_t interval_steps(const Run *r, const Step *s) {
 static int64_t steps_to_boundary(const Run *r, const Step *s) {
     const OrrRunSpec *spec = r->spec;
     int64_t n = interval_steps(r, s) - (r->at.step - r->saved_step);
+    n = MIN(n, s->most_steps);
     if (spec->evaluate_steps > 0)
         n = MIN(n, spec->evaluate_steps - r->at.step % spec->evaluate_steps);
     if (s->phase->end_tokens != INT64_MAX)
@@ -202,10 +225,13 @@ static void book_steps(Run *r, const Step *s, int64_t n, int64_t ns) {
     r->at.useful_ns += n * s->useful_ns;
     r->at.productive_ns += ns;
     r->at.mfu_ns += (double)(n * s->useful_ns) * s->phase->mfu_frac;
-    int64_t shrunk = n * (s->healthy_ns - s->useful_ns), slow = n * (s->pace_ns - s->healthy_ns);
+    int64_t shrunk = n * (s->healthy_ns - s->useful_ns), slow = n * (s->slow_ns - s->healthy_ns);
+    int64_t behind = n * (s->pace_ns - s->slow_ns);
     lost[r->shrunk_cause * ORR_N_LOSSES + ORR_LOSS_SHRUNK] += shrunk;
     lost[s->slow_cause * ORR_N_LOSSES + ORR_LOSS_SLOW] += slow;
-    lost[ORR_CAUSE_NOISE * ORR_N_LOSSES + ORR_LOSS_NOISE] += ns - n * s->useful_ns - shrunk - slow;
+    lost[ORR_CAUSE_CHECKPOINT * ORR_N_LOSSES + ORR_LOSS_SAVE_SLOW] += behind;
+    lost[ORR_CAUSE_NOISE * ORR_N_LOSSES + ORR_LOSS_NOISE] +=
+        ns - n * s->useful_ns - shrunk - slow - behind;
     if (r->lost_replicas > 0)
         r->out->short_of_nodes_ns += ns;
     int64_t begin = r->now;

@@ -16,7 +16,8 @@ typedef struct {
 typedef struct {
     Mark *marks; /* ring of tier.keep */
     uint32_t n, first;
-    int64_t busy_ns; /* the last write ends */
+    int64_t busy_ns;    /* the last write ends */
+    int64_t traffic_ns; /* until then it slows the steps */
 } Shelf;
 
 #define MAX_SLOW 64u /* degradations at a time; more are not told apart */

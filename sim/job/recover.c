@@ -14,6 +14,7 @@ static void shelve(Run *r, uint32_t tier, Mark mark) {
     Shelf *s = &r->shelves[tier];
     mark.whole_ns = r->now + t->write_ns;
     s->busy_ns = mark.whole_ns;
+    s->traffic_ns = r->now + t->traffic_ns;
     if (s->n == t->keep) { /* the oldest makes room */
         s->first = (s->first + 1) % t->keep;
         s->n--;
@@ -90,7 +91,7 @@ void orr_job__save_for(Run *r, uint32_t cause, OrrScope scope) {
     }
     shelve(r, tier, mark);
     Shelf *s = &r->shelves[tier];
-    s->busy_ns = r->now;
+    s->busy_ns = s->traffic_ns = r->now;
     s->marks[(s->first + s->n - 1) % r->spec->checkpoint.tiers[tier].keep].whole_ns = r->now;
     r->out->checkpoints++;
     orr_job__emit(
@@ -113,6 +114,7 @@ static void purge(Run *r, OrrScope scope, int64_t clean_ns) {
             s->n--;
         }
         s->busy_ns = MIN(s->busy_ns, r->now);
+        s->traffic_ns = MIN(s->traffic_ns, r->now);
     }
 }
 

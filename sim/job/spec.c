@@ -79,6 +79,10 @@ bool orr_run_spec_check(const OrrRunSpec *s, GError **error) {
         if (c->tiers[i].keep == 0 || c->tiers[i].every == 0)
             return orr_fail_input(error, "run %s: tier %s keeps nothing or is never written",
                                   s->name, c->tiers[i].name);
+    for (uint32_t i = 0; i < c->n_tiers; i++)
+        if (!(c->tiers[i].write_slow_frac >= 0) || c->tiers[i].traffic_ns < 0)
+            return orr_fail_input(error, "run %s: tier %s makes steps faster", s->name,
+                                  c->tiers[i].name);
     if (s->recovery.requeue_ns < 0 || s->recovery.queue_ns < 0)
         return orr_fail_input(error, "run %s: a time in the queue below 0", s->name);
     if (s->recovery.nodes_per_replica == 0)

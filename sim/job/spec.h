@@ -30,6 +30,9 @@ typedef struct {
     int64_t block_ns; /* training stands */
     int64_t write_ns; /* after that, until it is whole; 0: synchronous */
     int64_t load_ns;
+    /* while bytes are on their way over the network of the training, steps are that much longer */
+    int64_t traffic_ns;
+    double write_slow_frac;
     OrrScope survives; /* the largest loss that leaves it readable */
     uint32_t keep;     /* whole ones kept, at least 1 */
     double bytes, bytes_per_s;

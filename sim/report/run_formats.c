@@ -60,7 +60,8 @@ void orr_run_losses_table(const OrrRunRecord *r, OrrOut *out) {
     for (uint32_t i = 0; i < n; i++) {
         const int64_t *l = &r->lost_ns[ids[i] * ORR_N_LOSSES];
         int64_t all = orr_run_record_lost(r, ids[i]);
-        int64_t saving = l[ORR_LOSS_SAVE] + l[ORR_LOSS_SAVE_WAIT] + l[ORR_LOSS_EVALUATE];
+        int64_t saving =
+            l[ORR_LOSS_SAVE] + l[ORR_LOSS_SAVE_WAIT] + l[ORR_LOSS_SAVE_SLOW] + l[ORR_LOSS_EVALUATE];
         int64_t slow = l[ORR_LOSS_SLOW] + l[ORR_LOSS_SHRUNK] + l[ORR_LOSS_NOISE];
         int64_t rework = l[ORR_LOSS_REWORK];
         const double row[] = {100 * (double)all / (double)r->wall_ns,

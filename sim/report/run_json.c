@@ -165,6 +165,7 @@ static void put_checkpoint(const OrrRunRecord *r, OrrJsonWriter *w) {
         orr_json_put_int(w, "write_ns", t->write_ns);
         orr_json_put_int(w, "load_ns", t->load_ns);
         orr_json_put_double(w, "bytes_per_s", t->bytes_per_s);
+        orr_json_put_double(w, "write_slow_frac", t->write_slow_frac);
         orr_json_put_double(w, "bytes_per_day", t->bytes_per_day);
         orr_json_put_double(w, "kept_bytes", t->kept_bytes);
         orr_json_end_object(w);

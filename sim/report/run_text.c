@@ -192,6 +192,9 @@ static void checkpoints(const OrrRunRecord *r, OrrOut *out) {
                        orr_report__time((double)t->block_ns).text);
         if (t->write_ns > 0)
             orr_out_printf(out, ", written in %s behind", orr_run__span((double)t->write_ns).text);
+        if (t->write_slow_frac > 0)
+            orr_out_printf(out, " steps that are %s longer",
+                           orr_report__percent(t->write_slow_frac).text);
         orr_out_printf(out, " at %s, loads in %s; %s a day, keeps %s\n", speed,
                        orr_run__span((double)t->load_ns).text, day, kept);
     }

@@ -8,9 +8,9 @@
 
 const char *orr_loss_name(OrrLoss loss) {
     static const char *const names[ORR_N_LOSSES] = {
-        "queue",   "requeue", "start", "load",     "detect", "diagnose",
-        "replace", "repair",  "down",  "rework",   "save",   "save_wait",
-        "slow",    "shrunk",  "stall", "evaluate", "noise",  "end"};
+        "queue",  "requeue", "start",    "load",  "detect",    "diagnose",  "replace",
+        "repair", "down",    "rework",   "save",  "save_wait", "save_slow", "slow",
+        "shrunk", "stall",   "evaluate", "noise", "end"};
     return names[loss];
 }
 

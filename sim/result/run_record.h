@@ -20,6 +20,7 @@ typedef enum {
     ORR_LOSS_REWORK,    /* steps done twice, and the step in hand */
     ORR_LOSS_SAVE,      /* training stands while a checkpoint is taken */
     ORR_LOSS_SAVE_WAIT, /* the one before is still being written */
+    ORR_LOSS_SAVE_SLOW, /* steps slower while one is written over the same links */
     ORR_LOSS_SLOW,      /* steps slower than nominal: a degraded part */
     ORR_LOSS_SHRUNK,    /* steps with fewer replicas */
     ORR_LOSS_STALL,     /* training stands and goes on by itself */
@@ -79,6 +80,7 @@ typedef struct {
     int64_t block_ns, write_ns, load_ns;
     uint32_t every;
     double bytes, bytes_per_day, kept_bytes, bytes_per_s;
+    double write_slow_frac; /* steps are that much longer while it is written */
 } OrrRunTier;
 
 typedef struct {
