@@ -2,6 +2,7 @@
 
 #include "tests/fold_random.h"
 
+#include "sim/api/step_priv.h"
 #include "sim/base/random.h"
 #include "tests/step_helpers.h"
 
@@ -13,6 +14,8 @@ typedef struct {
     uint64_t seed;
     uint32_t drawn;
     bool has_perturbs;
+    uint32_t n_ranks;
+    bool is_wide; /* many replicas, so that whole runs of them are left out */
 } Draws;
 
 static uint32_t draw(Draws *d, uint32_t n) {
@@ -47,6 +50,27 @@ static char *draw_cluster(Draws *d, uint32_t n) {
         if (draw(d, 2))
             g_string_append_printf(s, " nics:1 nic:%s", draw(d, 2) ? "1G" : "25G");
     }
+    return g_string_free(g_steal_pointer(&s), FALSE);
+}
+
+/* Racks and pods that the stages straddle, or not. */
+static char *draw_pods(Draws *d, uint32_t n) {
+    static const char *const overs[] = {"1", "3", "7", NULL};
+    static const char *const kinds[] = {"clos", "fat_tree", NULL};
+    uint32_t node = 1u << draw(d, 3), leaf = node << draw(d, 2), pod = leaf * (1 + draw(d, 6));
+    bool is_clos = draw(d, 2);
+    g_autoptr(GString) s = g_string_new(NULL);
+    while (n % node != 0)
+        n++;
+    g_string_printf(s, "%s:%u node:%u gpu:h100", kinds[!is_clos], n, node);
+    if (is_clos)
+        g_string_append_printf(s, " leaf:%u", leaf);
+    g_string_append_printf(s, " oversub:%s", pick(d, overs));
+    if (draw(d, 2))
+        g_string_append(s, " nics:1 nic:25G");
+    if (is_clos && draw(d, 4))
+        g_string_append_printf(s, ";cluster.gpus_per_pod=%u GPUs;cluster.pod_oversubscription=%s",
+                               pod, pick(d, overs));
     return g_string_free(g_steal_pointer(&s), FALSE);
 }
 
@@ -98,6 +122,11 @@ static char *draw_job(Draws *d) {
     static const char *const orders[] = {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp", "dp-tp-cp-ep-pp",
                                          NULL};
     uint32_t tp = 1u << draw(d, 3), pp = 1 + draw(d, 4), dp = 1 + draw(d, 8);
+    if (d->is_wide) {
+        tp = 1u << draw(d, 2), pp = 1 + draw(d, 3);
+        dp = (4 + draw(d, 5)) << draw(d, 3);
+    }
+    d->n_ranks = tp * pp * dp;
     const char *schedule = pick(d, schedules);
     uint32_t vpp = g_str_has_prefix(schedule, "interleaved") && pp > 1 ? 2 : 1;
     if (vpp == 1 && g_str_has_prefix(schedule, "interleaved"))
@@ -108,7 +137,8 @@ static char *draw_job(Draws *d) {
     if (zero == 3 && pp > 1)
         zero = 1;
     bool flip = draw(d, 2);
-    g_autofree char *cluster = draw_cluster(d, tp * pp * dp);
+    g_autofree char *cluster =
+        d->is_wide ? draw_pods(d, tp * pp * dp) : draw_cluster(d, tp * pp * dp);
     g_autoptr(GString) s = g_string_new(NULL);
     g_string_printf(s,
                     "job.cluster=%s;job.framework=%s;layout.tp=%u;layout.pp=%u;layout.vpp=%u;"
@@ -133,7 +163,7 @@ static char *draw_job(Draws *d) {
         g_string_append_printf(s, ";framework.reduce_when=%s", pick(d, when));
     }
     if (d->has_perturbs) {
-        g_autofree char *perturbs = draw_perturbs(d, tp * pp * dp);
+        g_autofree char *perturbs = draw_perturbs(d, d->n_ranks);
         g_string_append(s, perturbs);
     }
     return g_string_free(g_steal_pointer(&s), FALSE);
@@ -156,10 +186,11 @@ static void show_difference(const char *sets, const char *a, const char *b) {
             print_message("  folded %s | unfolded %s\n", x[i], y[i]);
 }
 
-static bool compare(const char *sets, bool *has_run) {
+/* @n_bound: as many ranks as were bound; 0: the job was refused. */
+static bool compare(const char *sets, uint32_t *n_bound) {
     g_autoptr(GError) error = NULL;
     Step *folded = step_try("tiny-pipeline", sets, STEP_CHECKED, &error);
-    *has_run = folded != NULL;
+    *n_bound = folded ? folded->run->bound->n_ranks : 0;
     if (!folded) {
         if (g_getenv("FOLD_VERBOSE"))
             print_message("refused: %s: %s\n", sets, error->message);
@@ -175,17 +206,21 @@ static bool compare(const char *sets, bool *has_run) {
     return is_same;
 }
 
-void fold_compare_random(uint64_t first, uint32_t n, bool has_perturbs) {
-    uint32_t n_run = 0, n_different = 0;
+void fold_compare_random(uint64_t first, uint32_t n, FoldKind kind) {
+    uint32_t n_run = 0, n_different = 0, n_cut = 0;
     for (uint32_t i = 0; i < n; i++) {
-        Draws d = {first + i, 0, has_perturbs};
+        Draws d = {
+            .seed = first + i, .has_perturbs = kind != FOLD_PLAIN, .is_wide = kind == FOLD_WIDE};
         g_autofree char *sets = draw_job(&d);
-        bool has_run;
-        n_different += !compare(sets, &has_run);
-        n_run += has_run;
+        uint32_t n_bound;
+        n_different += !compare(sets, &n_bound);
+        n_run += n_bound > 0;
+        n_cut += n_bound > 0 && n_bound < d.n_ranks;
     }
-    print_message("folded and unfolded: %u jobs compared, %u refused, %u differ\n", n_run,
-                  n - n_run, n_different);
+    print_message("folded and unfolded: %u jobs compared, %u of them bound in part, %u refused, "
+                  "%u differ\n",
+                  n_run, n_cut, n - n_run, n_different);
     assert_int_equal(n_different, 0);
     assert_true(n_run >= n / 3);
+    assert_true(kind != FOLD_WIDE || n_cut >= n / 20);
 }

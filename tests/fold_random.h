@@ -2,12 +2,16 @@
 #ifndef TESTS_FOLD_RANDOM_H
 #define TESTS_FOLD_RANDOM_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-/* Draws @n jobs with seeds from @first on, with things that are not as they should be or without;
- * fails if one differs in anything but what was executed.
+typedef enum {
+    FOLD_PLAIN,
+    FOLD_PERTURBED, /* with things that are not as they should be */
+    FOLD_WIDE       /* the same with so many replicas that runs of them are not even bound */
+} FoldKind;
+
+/* Draws @n jobs with seeds from @first on; fails if one differs in anything but what was executed.
  */
-void fold_compare_random(uint64_t first, uint32_t n, bool has_perturbs);
+void fold_compare_random(uint64_t first, uint32_t n, FoldKind kind);
 
 #endif

@@ -309,7 +309,7 @@ static void test_group_shape_counts_where_members_sit(void **state) {
     uint32_t dp[768];
     for (uint32_t i = 0; i < 768; i++)
         dp[i] = i * 16; /* one GPU a rack, four pods */
-    orr_cluster_group_shape(c, dp, 768, &s);
+    orr_cluster_group_shape(c, dp, NULL, 768, &s);
     assert_int_equal(s.n_domains, 768);
     assert_int_equal(s.n_nodes, 768);
     assert_int_equal(s.max_per_domain, 1);
@@ -320,12 +320,12 @@ static void test_group_shape_counts_where_members_sit(void **state) {
     assert_near(s.fabric_bytes_per_s + 1, 1, 1e-12); /* 4 in 768 is below 1:7 */
 
     const uint32_t pods[] = {0, 3072, 6144, 9216};
-    orr_cluster_group_shape(c, pods, 4, &s);
+    orr_cluster_group_shape(c, pods, NULL, 4, &s);
     assert_near(s.pod_crossing_frac, 1, 1e-12);
     assert_near(s.fabric_bytes_per_s, 50.0 * GB / 7, 1e-12);
 
     const uint32_t tp[] = {8, 9, 10, 11, 12, 13, 14, 15};
-    orr_cluster_group_shape(c, tp, 8, &s);
+    orr_cluster_group_shape(c, tp, NULL, 8, &s);
     assert_int_equal(s.n_domains, 1);
     assert_int_equal(s.n_nodes, 1);
     assert_int_equal(s.min_per_domain, 8);
@@ -334,7 +334,7 @@ static void test_group_shape_counts_where_members_sit(void **state) {
     assert_near(s.net_latency_ns + 1, 1, 1e-12);
 
     const uint32_t uneven[] = {24, 0, 1, 2, 25};
-    orr_cluster_group_shape(c, uneven, 5, &s);
+    orr_cluster_group_shape(c, uneven, NULL, 5, &s);
     assert_int_equal(s.n_domains, 2);
     assert_int_equal(s.min_per_domain, 2);
     assert_int_equal(s.max_per_domain, 3);
@@ -348,10 +348,10 @@ static void test_gpus_that_share_a_nic_are_counted(void **state) {
     g_autoptr(OrrCluster) c = build(spec);
     OrrGroupShape s;
     const uint32_t pair[] = {0, 1, 8, 9}, apart[] = {0, 2, 8, 10};
-    orr_cluster_group_shape(c, pair, 4, &s);
+    orr_cluster_group_shape(c, pair, NULL, 4, &s);
     assert_int_equal(s.gpus_per_nic, 2);
     assert_near(s.nics_per_domain, 1, 1e-12);
-    orr_cluster_group_shape(c, apart, 4, &s);
+    orr_cluster_group_shape(c, apart, NULL, 4, &s);
     assert_int_equal(s.gpus_per_nic, 1);
     assert_near(s.nics_per_domain, 2, 1e-12);
 }

@@ -12,7 +12,7 @@
 
 static void test_fold_changes_nothing_but_what_is_executed(void **state) {
     (void)state;
-    fold_compare_random(1, 200, false);
+    fold_compare_random(1, 200, FOLD_PLAIN);
 }
 
 static OrrExecResult *run(const OrrBound *b) {
@@ -71,7 +71,7 @@ static void check_perturbed(const char *layout, uint32_t slow, uint32_t bad) {
     uint32_t colors = 0, plain = 0;
     for (uint64_t seed = 1; seed <= 4; seed++) {
         g_autofree char *sets = g_strconcat(LAYOUTS, layout, NULL);
-        Step *s = step_new("tiny-pipeline", sets, 0);
+        Step *s = step_new("tiny-pipeline", sets, STEP_UNFOLDED);
         assert_int_equal(s->record->world_size, WORLD);
         compare(s->run->bound, &plain);
         perturb(s->run->bound, seed, slow, bad);
@@ -120,7 +120,12 @@ static void test_folding_does_not_grow_with_data_parallelism(void **state) {
 
 static void test_fold_changes_nothing_where_machines_are_not_as_they_should_be(void **state) {
     (void)state;
-    fold_compare_random(5001, 200, true);
+    fold_compare_random(5001, 200, FOLD_PERTURBED);
+}
+
+static void test_fold_changes_nothing_where_runs_of_replicas_are_left_out(void **state) {
+    (void)state;
+    fold_compare_random(9001, 60, FOLD_WIDE);
 }
 
 int main(void) {
@@ -130,6 +135,7 @@ int main(void) {
         cmocka_unit_test(test_slow_links_split_colours_and_nothing_else),
         cmocka_unit_test(test_folding_does_not_grow_with_data_parallelism),
         cmocka_unit_test(test_fold_changes_nothing_where_machines_are_not_as_they_should_be),
+        cmocka_unit_test(test_fold_changes_nothing_where_runs_of_replicas_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

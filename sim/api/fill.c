@@ -175,7 +175,7 @@ static void add_comm(CommSum *sum, const OrrExecComm *x, double bytes) {
 static void add_row(const OrrStepRun *run, OrrRecord *r, const CommSum *sum) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < run->bound->n_ranks; i++)
-        n += sum->takes_part[run->bound->role[i]];
+        n += sum->takes_part[run->bound->role[i]] ? run->bound->weight[i] : 0;
     double scale = (double)run->bound->n_real_ranks / n;
     OrrRecordComm *row = orr_record_add_comm(r);
     row->kind = sum->kind;
@@ -246,7 +246,7 @@ static void fill_group(const OrrStepRun *run, OrrRecord *r, OrrGroup kind) {
     for (uint32_t i = 0; i < size; i++)
         gpus[i] = orr_placement_gpu(run->placement, members[i]);
     OrrGroupShape shape;
-    orr_cluster_group_shape(run->cluster, gpus, size, &shape);
+    orr_cluster_group_shape(run->cluster, gpus, NULL, size, &shape);
     OrrRecordGroup *g = orr_record_add_group(r);
     g->kind = kind;
     g->size = size;

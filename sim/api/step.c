@@ -241,7 +241,8 @@ OrrLowering orr_step__lowering(const OrrStepRun *run) {
                          .cost = run->cost,
                          .force = &run->nccl.force,
                          .perturbs = run->perturbs->n > 0 ? run->perturbs : NULL,
-                         .seed = run->job->seed};
+                         .seed = run->job->seed,
+                         .is_whole = run->request->is_unfolded};
 }
 
 static bool lower(OrrStepRun *run, GError **error) {
@@ -274,6 +275,7 @@ OrrStepRun *orr_step_prepare(const OrrStepRequest *request, GError **error) {
     g_autoptr(OrrStepRun) run = g_new0(OrrStepRun, 1);
     run->request = request;
     run->sources = orr_sources_new();
+    run->members = g_new0(OrrStepMembers, ORR_N_GROUPS);
     if (!load_all(run, error) || !lower(run, error))
         return NULL;
     return g_steal_pointer(&run);
@@ -293,6 +295,9 @@ void orr_step_free(OrrStepRun *run) {
     orr_exec_result_free(run->result);
     orr_exec_result_free(run->sound);
     g_free(run->sound_rep);
+    for (int k = 0; run->members && k < ORR_N_GROUPS; k++)
+        g_free(run->members[k].ranks);
+    g_free(run->members);
     orr_bound_free(run->folded);
     orr_bound_free(run->bound);
     orr_program_free(run->program);
@@ -321,6 +326,12 @@ static uint32_t rep_of(const OrrStepRun *run, uint32_t rank) {
     return run->folded ? run->folded->rep_of[rank] : rank;
 }
 
+/* The group of a rank and the rank's position in it. */
+static uint32_t group_of(const OrrStepRun *run, OrrGroup kind, uint32_t rank) {
+    uint32_t position;
+    return orr_layout_group_of(&run->job->layout, kind, rank, &position);
+}
+
 /* A span of a representative is one of every asked rank that it stands for. */
 static void expand(void *data, const OrrSpan *span) {
     Expand *e = data;
@@ -331,7 +342,7 @@ static void expand(void *data, const OrrSpan *span) {
         OrrSpan own = *span;
         own.rank = e->ranks[i];
         if (own.op_kind == ORR_OP_COLL)
-            own.group = e->run->bound->groups[p->colls[own.what].group].group_of[own.rank];
+            own.group = group_of(e->run, p->colls[own.what].group, own.rank);
         e->probe->span(e->probe->data, &own);
     }
 }
@@ -404,30 +415,41 @@ const OrrProgram *orr_step_program(const OrrStepRun *run) {
 }
 
 uint32_t orr_step_n_ranks(const OrrStepRun *run) {
-    return run->bound->n_ranks;
+    return run->bound->n_real_ranks;
 }
 
 uint32_t orr_step_role_of_rank(const OrrStepRun *run, uint32_t rank) {
-    return run->bound->role[rank];
+    return orr_layout_coords(&run->job->layout, rank).pp;
 }
 
+/* Members as they were asked for last: exporters ask again and again. */
 uint32_t orr_step_group(const OrrStepRun *run, OrrGroup kind, uint32_t group,
                         const uint32_t **members) {
-    const OrrBoundGroup *g = &run->bound->groups[kind];
-    *members = g->members + g->first_member[group];
-    return g->first_member[group + 1] - g->first_member[group];
+    const OrrLayout *l = &run->job->layout;
+    OrrStepMembers *m = &run->members[kind];
+    uint32_t n = orr_layout_group_size(l, kind);
+    if (!m->ranks || m->group != group) {
+        if (!m->ranks)
+            m->ranks = g_new(uint32_t, n);
+        m->group = group;
+        orr_layout_members(l, kind, group, m->ranks);
+    }
+    *members = m->ranks;
+    return n;
 }
 
 uint32_t orr_step_peer(const OrrStepRun *run, uint32_t rank, OrrGroup kind, uint32_t position) {
-    const OrrBoundGroup *g = &run->bound->groups[kind];
-    return g->members[g->first_member[g->group_of[rank]] + position];
+    const uint32_t *members;
+    orr_step_group(run, kind, group_of(run, kind, rank), &members);
+    return members[position];
 }
 
 void orr_step_plan(const OrrStepRun *run, uint32_t rank, uint32_t coll, OrrAlgo *algo,
                    OrrProto *proto) {
     const OrrBoundGroup *g = &run->bound->groups[run->program->colls[coll].group];
+    uint32_t bound = run->bound->rep_of ? run->bound->rep_of[rank] : rank;
     const OrrPlan *plan =
-        &g->plans[(size_t)g->class_of[g->group_of[rank]] * run->program->n_colls + coll];
+        &g->plans[(size_t)g->class_of[g->group_of[bound]] * run->program->n_colls + coll];
     *algo = (OrrAlgo)plan->algo;
     *proto = (OrrProto)plan->proto;
 }

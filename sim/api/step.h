@@ -62,7 +62,8 @@ const OrrRecord *orr_step_record(const OrrStepRun *run);
 const OrrProgram *orr_step_program(const OrrStepRun *run);
 uint32_t orr_step_n_ranks(const OrrStepRun *run);
 uint32_t orr_step_role_of_rank(const OrrStepRun *run, uint32_t rank);
-/* Size, members of the group instance of a span, its position of @rank; members borrowed. */
+/* Size and members of the group instance of a span; borrowed until another group of the kind is
+ * asked for, by one thread at a time. */
 uint32_t orr_step_group(const OrrStepRun *run, OrrGroup kind, uint32_t group,
                         const uint32_t **members);
 /* The rank at @position of the group of that kind that @rank is in. */

@@ -9,6 +9,12 @@
 #include "sim/exec/fold.h"
 #include "sim/lower/lower.h"
 
+/* The group of a kind that was asked for last. */
+typedef struct {
+    uint32_t group;
+    uint32_t *ranks; /* NULL: none yet */
+} OrrStepMembers;
+
 struct OrrStepRun {
     const OrrStepRequest *request;
     OrrSources *sources;
@@ -26,7 +32,8 @@ struct OrrStepRun {
     OrrPlacement *placement;
     OrrPerturbs *perturbs; /* of the job and of the request */
     OrrProgram *program;
-    OrrBound *bound, *folded; /* folded: NULL with --unfold */
+    OrrBound *bound, *folded; /* --unfold: every rank bound, and none folded */
+    OrrStepMembers *members;  /* [ORR_N_GROUPS] */
     OrrExecResult *result;
     bool has_path;
     OrrExecResult *sound; /* without the perturbations; NULL if there are none */

@@ -16,6 +16,7 @@ void orr_bound_free(OrrBound *bound) {
         g_free(g->first_member);
         g_free(g->members);
         g_free(g->class_of);
+        g_free(g->weight);
         g_free(g->plans);
         loads_clear(&g->loads);
         g_free(g->pair_index);
@@ -31,6 +32,7 @@ void orr_bound_free(OrrBound *bound) {
     g_free(bound->hw);
     g_free(bound->kernel_ns);
     g_free(bound->capacity);
+    g_free(bound->link_weight);
     g_free(bound);
 }
 

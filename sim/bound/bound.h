@@ -40,6 +40,7 @@ typedef struct {
     uint32_t *first_member; /* [n_groups + 1] */
     uint32_t *members;      /* ranks, ascending */
     uint32_t *class_of;     /* [n_groups]: groups of a class cost the same */
+    uint32_t *weight;       /* [n_groups] real groups that one stands for; NULL: itself */
     uint32_t n_classes;     /* 0: only pairs */
     OrrPlan *plans;         /* [n_classes * n_colls of the program] */
     OrrLoads loads;
@@ -72,7 +73,8 @@ typedef struct {
     uint32_t rate[2][ORR_N_COMM_KINDS];
     OrrBoundGroup groups[ORR_N_GROUPS];
     uint32_t n_links;
-    uint64_t *capacity; /* [n_links] bytes per second */
+    uint64_t *capacity;    /* [n_links] bytes per second */
+    uint32_t *link_weight; /* [n_links] real links that one stands for; NULL: itself */
 } OrrBound;
 
 void orr_bound_free(OrrBound *bound);

@@ -264,6 +264,10 @@ uint32_t orr_cluster_n_pods(const OrrCluster *c) {
     return c->pod.n;
 }
 
+uint32_t orr_cluster_gpus_per_leaf(const OrrCluster *c) {
+    return c->nodes_per_leaf * c->spec.node->gpus;
+}
+
 uint32_t orr_cluster_domain_of_gpu(const OrrCluster *c, uint32_t gpu) {
     return gpu / (c->spec.node->gpus * c->spec.node->domain_nodes);
 }

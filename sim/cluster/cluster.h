@@ -111,12 +111,22 @@ bool orr_cluster_link_find(const OrrCluster *c, const char *name, uint32_t *link
 /* Node, leaf or pod that a link belongs to, and which GPU, NIC or parallel link of it. */
 void orr_cluster_link_owner(const OrrCluster *c, uint32_t link, uint32_t *owner, uint32_t *index);
 
+/* Link out of (or into) NIC @index of @node. */
+uint32_t orr_cluster_nic_link(const OrrCluster *c, uint32_t node, uint32_t index, bool is_out);
+/* The GPUs that a link serves: those of its node, leaf (with the other rails of its nodes) or pod;
+ * the last one may reach beyond the GPUs in use. */
+void orr_cluster_link_gpus(const OrrCluster *c, uint32_t link, uint32_t *first, uint32_t *n);
+/* The link that is to the GPUs @shift further what @link is to its own; @shift: whole multiples of
+ * what orr_cluster_link_gpus says. */
+uint32_t orr_cluster_link_shift(const OrrCluster *c, uint32_t link, int64_t shift);
+
 static inline uint32_t orr_node_of_gpu(const OrrClusterSpec *s, uint32_t gpu) {
     return gpu / s->node->gpus;
 }
 uint32_t orr_cluster_n_nodes(const OrrCluster *c);  /* in use, the last one perhaps in part */
 uint32_t orr_cluster_n_leaves(const OrrCluster *c); /* 1 for FLAT, 0 without a fabric */
 uint32_t orr_cluster_n_pods(const OrrCluster *c);
+uint32_t orr_cluster_gpus_per_leaf(const OrrCluster *c); /* of all rails; 0: no tier of leaves */
 uint32_t orr_cluster_domain_of_gpu(const OrrCluster *c,
                                    uint32_t gpu);                    /* NVLink domain, else node */
 uint32_t orr_cluster_leaf_of_gpu(const OrrCluster *c, uint32_t gpu); /* of its first NIC */

@@ -3,13 +3,14 @@
  * fluid network knows better when other traffic is there; this is for plans on an idle machine. */
 #include "sim/cluster/group.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "sim/cluster/mesh.h"
 
 /* A member with the sort key (domain, node, order in the group). */
 typedef struct {
-    uint32_t domain, gpu, order;
+    uint32_t domain, gpu, order, repeat;
 } Member;
 
 static int by_domain(const void *a, const void *b) {
@@ -31,7 +32,7 @@ static void count_domain(const OrrCluster *c, const Member *m, uint32_t n, OrrGr
         uint32_t n_nics, nic = orr_cluster_nic_of_gpu(c, m[i].gpu, &n_nics);
         uint32_t node = orr_node_of_gpu(orr_cluster_spec(c), m[i].gpu);
         bool is_new_node = node != last_node, is_new_nic = is_new_node || nic != last_nic;
-        s->n_nodes += is_new_node;
+        s->n_nodes += is_new_node ? m[i].repeat : 0;
         in_node = is_new_node ? 1 : in_node + 1;
         nics += is_new_nic ? n_nics : 0;
         on_nic = is_new_nic ? 1 : on_nic + 1;
@@ -43,23 +44,25 @@ static void count_domain(const OrrCluster *c, const Member *m, uint32_t n, OrrGr
     s->min_per_domain = MIN(s->min_per_domain, n);
     s->max_per_domain = MAX(s->max_per_domain, n);
     s->nics_per_domain = s->n_domains ? MIN(s->nics_per_domain, nics) : nics;
-    s->n_domains++;
+    s->n_domains += m->repeat;
 }
+
+#define LATENCY_UNIT 65536 /* of a nanosecond: whole numbers add up to the same in any order */
 
 /* The ring over domains, from first member to first member. */
 static void walk_ring(const OrrCluster *c, const Member *firsts, uint32_t n, OrrGroupShape *s) {
-    double latency = 0;
-    uint32_t leaf = 0, pod = 0;
+    int64_t latency = 0, leaf = 0, pod = 0, all = 0;
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t a = firsts[i].gpu, b = firsts[(i + 1) % n].gpu;
+        uint32_t a = firsts[i].gpu, b = firsts[(i + 1) % n].gpu, times = firsts[i].repeat;
         uint32_t hops = orr_cluster_hops(c, a, b);
-        latency += orr_cluster_route_latency_ns(c, a, b);
-        leaf += hops >= 3;
-        pod += hops >= 5;
+        latency += times * llround(orr_cluster_route_latency_ns(c, a, b) * LATENCY_UNIT);
+        leaf += hops >= 3 ? times : 0;
+        pod += hops >= 5 ? times : 0;
+        all += times;
     }
-    s->net_latency_ns = latency / n;
-    s->leaf_crossing_frac = (double)leaf / n;
-    s->pod_crossing_frac = (double)pod / n;
+    s->net_latency_ns = (double)latency / LATENCY_UNIT / (double)all;
+    s->leaf_crossing_frac = (double)leaf / (double)all;
+    s->pod_crossing_frac = (double)pod / (double)all;
 }
 
 static double fabric_share(const OrrCluster *c, const OrrGroupShape *s) {
@@ -85,15 +88,17 @@ static double nvlink_share(const OrrCluster *c, const Member *m, uint32_t n) {
     return orr_mesh_ring_bytes_per_s(node, locals, n);
 }
 
-void orr_cluster_group_shape(const OrrCluster *c, const uint32_t *gpus, uint32_t n,
-                             OrrGroupShape *shape) {
+void orr_cluster_group_shape(const OrrCluster *c, const uint32_t *gpus, const uint32_t *repeat,
+                             uint32_t n, OrrGroupShape *shape) {
     g_autofree Member *m = g_new(Member, n);
     g_autofree Member *firsts = g_new(Member, n);
     uint32_t n_firsts = 0;
 
-    *shape = (OrrGroupShape){.n_gpus = n, .min_per_domain = n, .gpus_per_nic = 1};
-    for (uint32_t i = 0; i < n; i++)
-        m[i] = (Member){orr_cluster_domain_of_gpu(c, gpus[i]), gpus[i], i};
+    *shape = (OrrGroupShape){.min_per_domain = n, .gpus_per_nic = 1};
+    for (uint32_t i = 0; i < n; i++) {
+        m[i] = (Member){orr_cluster_domain_of_gpu(c, gpus[i]), gpus[i], i, repeat ? repeat[i] : 1};
+        shape->n_gpus += m[i].repeat;
+    }
     qsort(m, n, sizeof *m, by_domain);
     for (uint32_t i = 0, next; i < n; i = next) {
         Member first = m[i];

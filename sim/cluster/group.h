@@ -27,8 +27,11 @@ typedef struct {
 /**
  * orr_cluster_group_shape: measures the group of @gpus [@n], at least one, all different, in group
  * order. Time and memory O(n). Errors: none.
+ * @repeat: [n], or NULL for once each. A GPU that stands for that many like it, in domains of their
+ * own that follow each other on the ring; equal for all members in a domain. The hop from one to
+ * the next is then like that from the last of them to the next member.
  */
-void orr_cluster_group_shape(const OrrCluster *c, const uint32_t *gpus, uint32_t n,
-                             OrrGroupShape *shape);
+void orr_cluster_group_shape(const OrrCluster *c, const uint32_t *gpus, const uint32_t *repeat,
+                             uint32_t n, OrrGroupShape *shape);
 
 #endif

@@ -62,6 +62,41 @@ void orr_cluster_link_owner(const OrrCluster *c, uint32_t link, uint32_t *owner,
     *index = p.index;
 }
 
+uint32_t orr_cluster_nic_link(const OrrCluster *c, uint32_t node, uint32_t index, bool is_out) {
+    return node * c->node_links + c->at_nic + (is_out ? 0 : c->spec.node->nics) + index;
+}
+
+/* Links of a tier for one set of its GPUs: all the rails of a leaf, or a pod. */
+static uint32_t links_of_set(const OrrCluster *c, const OrrTier *t) {
+    bool has_rails = t == &c->leaf && c->spec.fabric == ORR_FABRIC_RAIL;
+    return 2 * t->width * (has_rails ? c->spec.node->nics : 1);
+}
+
+/* The tier of a link and how many nodes each part of it serves; NULL: a link of a node. */
+static const OrrTier *tier_of(const OrrCluster *c, uint32_t link, uint32_t *nodes) {
+    *nodes = 1;
+    if (link < c->n_nodes * c->node_links)
+        return NULL;
+    bool is_pod = c->pod.has_links && link >= c->pod.first_link;
+    *nodes = is_pod ? c->nodes_per_pod : c->nodes_per_leaf;
+    return is_pod ? &c->pod : &c->leaf;
+}
+
+void orr_cluster_link_gpus(const OrrCluster *c, uint32_t link, uint32_t *first, uint32_t *n) {
+    uint32_t nodes, g = c->spec.node->gpus;
+    const OrrTier *t = tier_of(c, link, &nodes);
+    uint32_t set = t ? (link - t->first_link) / links_of_set(c, t) : link / c->node_links;
+    *first = set * nodes * g;
+    *n = nodes * g;
+}
+
+uint32_t orr_cluster_link_shift(const OrrCluster *c, uint32_t link, int64_t shift) {
+    uint32_t nodes;
+    const OrrTier *t = tier_of(c, link, &nodes);
+    int64_t sets = shift / ((int64_t)nodes * c->spec.node->gpus);
+    return (uint32_t)(link + sets * (t ? links_of_set(c, t) : c->node_links));
+}
+
 static double mesh_bytes_per_s(const OrrCluster *c, uint32_t index) {
     const OrrNode *n = c->spec.node;
     return n->mesh_link_bytes_per_s * (n->mesh_links ? n->mesh_links[c->mesh_pair[index]] : 1);

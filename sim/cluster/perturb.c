@@ -240,24 +240,15 @@ static bool check_nics(const OrrPerturb *item, const OrrCluster *c, GError **err
     return true;
 }
 
-static uint32_t nic_link(const OrrCluster *c, uint32_t node, uint32_t index, const char *way) {
-    g_autofree char *name = g_strdup_printf("node%u/nic%u/%s", node, index, way);
-    uint32_t link;
-    bool is_there = orr_cluster_link_find(c, name, &link);
-    g_assert(is_there);
-    return link;
-}
-
 /* A node that has lost all its NICs has no way out. */
-static bool check_ways_out(const OrrPerturbs *p, const OrrCluster *c, GError **error) {
-    g_autofree double *factor = g_new(double, orr_cluster_n_links(c) + 1);
-    for (uint32_t l = 0; l < orr_cluster_n_links(c); l++)
-        factor[l] = 1;
-    orr_perturbs_links(p, c, factor);
-    for (uint32_t l = 0; l < orr_cluster_n_links(c); l++) {
-        if (factor[l] > 0 || orr_perturbs_detour(c, factor, l) != ORR_NONE)
+static bool check_ways_out(const OrrPerturbs *p, const OrrPerturb *item, const OrrCluster *c,
+                           GError **error) {
+    uint32_t last = MIN(item->last, orr_cluster_n_nodes(c) - 1);
+    for (uint32_t node = item->first; node <= last; node++) {
+        uint32_t link = orr_cluster_nic_link(c, node, item->index, true);
+        if (orr_perturbs_detour(p, c, link) != ORR_NONE)
             continue;
-        g_autofree char *name = orr_cluster_link_name(c, l);
+        g_autofree char *name = orr_cluster_link_name(c, link);
         return orr_fail_input(error,
                               "perturbation: all NICs of the node of %s are missing; leave "
                               "one of them",
@@ -294,7 +285,6 @@ static bool check_products(const OrrPerturbs *p, uint32_t n_ranks, GError **erro
 
 bool orr_perturbs_check(const OrrPerturbs *p, const OrrCluster *c, uint32_t n_ranks,
                         GError **error) {
-    bool is_missing = false;
     for (uint32_t i = 0; i < p->n; i++) {
         const OrrPerturb *item = &p->items[i];
         uint32_t link;
@@ -310,9 +300,14 @@ bool orr_perturbs_check(const OrrPerturbs *p, const OrrCluster *c, uint32_t n_ra
                                   "them",
                                   item->what, item->link, example);
         }
-        is_missing |= item->target == ORR_PERTURB_NIC && item->a == 0;
     }
-    return check_products(p, n_ranks, error) && (!is_missing || check_ways_out(p, c, error));
+    if (!check_products(p, n_ranks, error))
+        return false;
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->items[i].target == ORR_PERTURB_NIC && p->items[i].a == 0 &&
+            !check_ways_out(p, &p->items[i], c, error))
+            return false;
+    return true;
 }
 
 bool orr_perturbs_are_drawn(const OrrPerturbs *p) {
@@ -357,31 +352,64 @@ double orr_perturbs_speed(const OrrPerturbs *p, uint32_t rank, uint64_t seed) {
     return speed;
 }
 
-void orr_perturbs_links(const OrrPerturbs *p, const OrrCluster *c, double *factor) {
+bool orr_perturbs_have_links(const OrrPerturbs *p) {
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->items[i].target != ORR_PERTURB_GPU)
+            return true;
+    return false;
+}
+
+bool orr_perturbs_have_missing(const OrrPerturbs *p) {
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->items[i].target == ORR_PERTURB_NIC && p->items[i].a == 0)
+            return true;
+    return false;
+}
+
+double orr_perturbs_link(const OrrPerturbs *p, const OrrCluster *c, uint32_t link) {
+    OrrLinkKind kind = orr_cluster_link_kind(c, link);
+    bool is_nic = kind == ORR_LINK_NIC_OUT || kind == ORR_LINK_NIC_IN;
+    uint32_t owner, index, named;
+    double factor = 1;
+    orr_cluster_link_owner(c, link, &owner, &index);
+    for (uint32_t i = 0; i < p->n; i++) {
+        const OrrPerturb *item = &p->items[i];
+        if (item->target == ORR_PERTURB_LINK && orr_cluster_link_find(c, item->link, &named) &&
+            named == link)
+            factor *= item->a;
+        if (item->target == ORR_PERTURB_NIC && is_nic && index == item->index &&
+            owner >= item->first && owner <= item->last)
+            factor *= item->a;
+    }
+    return factor;
+}
+
+void orr_perturbs_links(const OrrPerturbs *p, const OrrCluster *c, GArray *links) {
     for (uint32_t i = 0; i < p->n; i++) {
         const OrrPerturb *item = &p->items[i];
         uint32_t link;
         if (item->target == ORR_PERTURB_LINK && orr_cluster_link_find(c, item->link, &link))
-            factor[link] *= item->a;
+            g_array_append_val(links, link);
         if (item->target != ORR_PERTURB_NIC)
             continue;
         uint32_t last = MIN(item->last, orr_cluster_n_nodes(c) - 1);
-        for (uint32_t node = item->first; node <= last; node++) {
-            factor[nic_link(c, node, item->index, "out")] *= item->a;
-            factor[nic_link(c, node, item->index, "in")] *= item->a;
-        }
+        for (uint32_t node = item->first; node <= last; node++)
+            for (int way = 0; way < 2; way++) {
+                link = orr_cluster_nic_link(c, node, item->index, way == 0);
+                g_array_append_val(links, link);
+            }
     }
 }
 
-uint32_t orr_perturbs_detour(const OrrCluster *c, const double *factor, uint32_t link) {
-    if (factor[link] > 0)
+uint32_t orr_perturbs_detour(const OrrPerturbs *p, const OrrCluster *c, uint32_t link) {
+    if (orr_perturbs_link(p, c, link) > 0)
         return link;
     uint32_t nics = orr_cluster_spec(c)->node->nics, node, index;
     bool is_out = orr_cluster_link_kind(c, link) == ORR_LINK_NIC_OUT;
     orr_cluster_link_owner(c, link, &node, &index);
     for (uint32_t k = 1; k < nics; k++) {
-        uint32_t next = nic_link(c, node, (index + k) % nics, is_out ? "out" : "in");
-        if (factor[next] > 0)
+        uint32_t next = orr_cluster_nic_link(c, node, (index + k) % nics, is_out);
+        if (orr_perturbs_link(p, c, next) > 0)
             return next;
     }
     return ORR_NONE;

@@ -63,11 +63,14 @@ bool orr_perturbs_are_drawn(const OrrPerturbs *p);
 /* Speed of @rank, 1 = as it should be; within the limits above once checked. */
 double orr_perturbs_speed(const OrrPerturbs *p, uint32_t rank, uint64_t seed);
 bool orr_perturbs_have_speeds(const OrrPerturbs *p);
-/* Multiplies @factor [orr_cluster_n_links], all 1 at first, by what is left of each link; 0: the
- * NIC is missing. */
-void orr_perturbs_links(const OrrPerturbs *p, const OrrCluster *c, double *factor);
+bool orr_perturbs_have_links(const OrrPerturbs *p);
+bool orr_perturbs_have_missing(const OrrPerturbs *p); /* NICs */
+/* What is left of @link, 1 = all; 0: the NIC is missing. */
+double orr_perturbs_link(const OrrPerturbs *p, const OrrCluster *c, uint32_t link);
+/* Appends the links (uint32_t) that are named, perhaps several times. */
+void orr_perturbs_links(const OrrPerturbs *p, const OrrCluster *c, GArray *links);
 /* Where the bytes of @link go: itself, or, of a missing NIC, the same way through the next NIC of
- * the node that is there. */
-uint32_t orr_perturbs_detour(const OrrCluster *c, const double *factor, uint32_t link);
+ * the node that is there; ORR_NONE if none is. */
+uint32_t orr_perturbs_detour(const OrrPerturbs *p, const OrrCluster *c, uint32_t link);
 
 #endif

@@ -6,14 +6,19 @@
 
 void orr_comm_place_from_cluster(const OrrCluster *c, const uint32_t *gpus, uint32_t n,
                                  OrrCommPlace *out) {
+    orr_comm_place_repeated(c, gpus, NULL, n, out);
+}
+
+void orr_comm_place_repeated(const OrrCluster *c, const uint32_t *gpus, const uint32_t *repeat,
+                             uint32_t n, OrrCommPlace *out) {
     const OrrClusterSpec *s = orr_cluster_spec(c);
     const OrrNode *node = s->node;
     OrrGroupShape shape;
-    orr_cluster_group_shape(c, gpus, n, &shape);
+    orr_cluster_group_shape(c, gpus, repeat, n, &shape);
     double nic = s->use_management ? node->management_bytes_per_s : node->nic_bytes_per_s;
     if (!s->use_management && node->nic_pcie_bytes_per_s > 0)
         nic = fmin(nic, node->nic_pcie_bytes_per_s);
-    *out = (OrrCommPlace){.n_ranks = n,
+    *out = (OrrCommPlace){.n_ranks = shape.n_gpus,
                           .n_domains = shape.n_domains,
                           .min_per_domain = shape.min_per_domain,
                           .max_per_domain = shape.max_per_domain,

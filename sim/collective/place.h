@@ -7,5 +7,8 @@
 /* Fills @out for the group of @n GPUs @gpus, in group order. @n at least 1, each a GPU of @c. */
 void orr_comm_place_from_cluster(const OrrCluster *c, const uint32_t *gpus, uint32_t n,
                                  OrrCommPlace *out);
+/* The same where each stands for @repeat [n] of them (see orr_cluster_group_shape). */
+void orr_comm_place_repeated(const OrrCluster *c, const uint32_t *gpus, const uint32_t *repeat,
+                             uint32_t n, OrrCommPlace *out);
 
 #endif

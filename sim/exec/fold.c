@@ -1,20 +1,23 @@
-/* Partition refinement over one graph of ranks, group instances, directed pairs and links.
+/* Folding over one graph of ranks, group instances, directed pairs and links.
  *
- * Nodes start with a colour (role, hardware kind; kind and class; capacity) and are split
- * until equal colours see equally coloured neighbourhoods: a rank its groups, a group the set of
- * colours of its members and the multiset of its links, a pair its two ends and its links, a link
- * the multiset of places that load it. Colours of a round are hashes of the colours of the round
- * before; the partition is stable when their number no longer grows (Paige and Tarjan 1987 compute
- * the same partition; a few rounds of hashing are enough for graphs as shallow as these).
+ * Nodes start with a class (role, hardware kind; kind and class; capacity) and are split until
+ * equal classes see equal neighbourhoods (refine.h): a rank its groups and pairs, a group its
+ * members and links, a pair its two ends and its links, a link the places that load it. Members of
+ * a group are unordered: a ring over many racks does not split its members.
  *
- * Members of a group are unordered: a ring over many racks does not split its members. */
+ * A bound program may come with weights (sim/lower/cells.h): a rank then stands for several real
+ * ones, and edges say how often the real nodes meet: a group has weight of rank / weight of group
+ * members like that one, a place uses count * weight of link / weight of place links like that one.
+ */
 #include "sim/exec/fold.h"
+
+#include "sim/exec/refine.h"
 
 #include <glib.h>
 #include <string.h>
 
 typedef struct {
-    uint32_t first, n; /* nodes in the colour array */
+    uint32_t first, n; /* nodes */
 } Range;
 
 typedef struct {
@@ -22,32 +25,25 @@ typedef struct {
     Range ranks, links, groups[ORR_N_GROUPS], pairs[ORR_N_GROUPS];
     uint32_t *link_node; /* [n_links] number among the links in use, or ORR_NONE */
     uint32_t *link_of;   /* and back */
-    uint32_t n_nodes;
-    uint64_t *color, *next;
-    uint64_t *mixed; /* [links in use] mixed colours of this round */
+    OrrSightGraph graph;
+    uint64_t *fill; /* [n_nodes] where the next sight goes; NULL while they are counted */
+    uint32_t *class;
 } Fold;
 
-/* Colours seen, numbered in the order of appearance: open addressing, at most half full. */
+/* What an edge is, as its label: shifted so that nothing overlaps. */
+enum { MEMBER = 1, PAIR_OF_GROUP, PAIR_SOURCE, PAIR_TARGET, GROUP_LOAD, PAIR_LOAD };
+#define LABEL(tag, kind, vector, coef)                                                             \
+    ((uint64_t)(tag) << 60 | (uint64_t)(kind) << 52 | (uint64_t)(vector) << 32 | (coef))
+
+/* Numbers in the order of appearance: open addressing, at most half full. */
 typedef struct {
-    uint64_t *key; /* 0: free; colour 0 counts as 1 */
-    uint32_t *number;
+    uint64_t *key;
+    uint32_t *number;     /* + 1; 0: free */
     uint32_t n, capacity; /* a power of two */
 } Seen;
 
-static uint64_t mix(uint64_t h) {
-    /* finaliser of splitmix64 (Steele, Lea and Flood 2014) */
-    h += 0x9e3779b97f4a7c15u;
-    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
-    h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
-    return h ^ (h >> 31);
-}
-
-static uint64_t join(uint64_t a, uint64_t b) {
-    return mix(a ^ mix(b));
-}
-
 static void seen_init(Seen *s, uint32_t capacity) {
-    *s = (Seen){g_new0(uint64_t, capacity), g_new(uint32_t, capacity), 0, capacity};
+    *s = (Seen){g_new(uint64_t, capacity), g_new0(uint32_t, capacity), 0, capacity};
 }
 
 static void seen_clear(Seen *s) {
@@ -56,22 +52,22 @@ static void seen_clear(Seen *s) {
 }
 
 static uint32_t seen_slot(const Seen *s, uint64_t key) {
-    uint32_t at = (uint32_t)key & (s->capacity - 1); /* colours are hashes already */
-    while (s->key[at] != 0 && s->key[at] != key)
+    /* multiplicative hashing by the golden ratio (Knuth, volume 3, 6.4) */
+    uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32) & (s->capacity - 1);
+    while (s->number[at] != 0 && s->key[at] != key)
         at = (at + 1) & (s->capacity - 1);
     return at;
 }
 
-static uint32_t seen_number(Seen *s, uint64_t color) {
-    uint64_t key = MAX(color, 1);
+static uint32_t seen_number(Seen *s, uint64_t key) {
     uint32_t at = seen_slot(s, key);
-    if (s->key[at] != 0)
-        return s->number[at];
+    if (s->number[at] != 0)
+        return s->number[at] - 1;
     if (2 * s->n >= s->capacity) {
         Seen more;
         seen_init(&more, 2 * s->capacity);
         for (uint32_t i = 0; i < s->capacity; i++) {
-            if (s->key[i] == 0)
+            if (s->number[i] == 0)
                 continue;
             uint32_t to = seen_slot(&more, s->key[i]);
             more.key[to] = s->key[i];
@@ -83,7 +79,8 @@ static uint32_t seen_number(Seen *s, uint64_t color) {
         at = seen_slot(s, key);
     }
     s->key[at] = key;
-    return s->number[at] = s->n++;
+    s->number[at] = ++s->n;
+    return s->n - 1;
 }
 
 static void note_links(Fold *f, const OrrLoads *l, uint32_t n_places) {
@@ -97,7 +94,7 @@ static void note_links(Fold *f, const OrrLoads *l, uint32_t n_places) {
     }
 }
 
-/* Most links of a machine cannot saturate and are in no load vector: they are no nodes. */
+/* Links in no load vector are no nodes. */
 static void links_in_use(Fold *f) {
     const OrrBound *b = f->b;
     f->link_node = g_new(uint32_t, b->n_links + 1);
@@ -124,121 +121,140 @@ static void ranges(Fold *f) {
         f->pairs[k] = (Range){at, g->n_groups * g->n_pairs};
         at += f->pairs[k].n;
     }
-    f->n_nodes = at;
+    f->graph.n_nodes = at;
 }
 
-static void first_colors(Fold *f) {
+/* @n: classes so far. Keys are exact: what differs differs. */
+static uint32_t number_range(Fold *f, Range range, const uint64_t *keys, uint32_t n) {
+    Seen seen;
+    seen_init(&seen, 1024);
+    for (uint32_t i = 0; i < range.n; i++)
+        f->class[range.first + i] = n + seen_number(&seen, keys[i]);
+    n += seen.n;
+    seen_clear(&seen);
+    return n;
+}
+
+static uint32_t first_classes(Fold *f) {
     const OrrBound *b = f->b;
+    g_autofree uint64_t *key = g_new(uint64_t, f->graph.n_nodes + 1);
     for (uint32_t r = 0; r < b->n_ranks; r++)
-        f->color[f->ranks.first + r] = join(1, (uint64_t)b->role[r] << 32 | b->hw[r]);
+        key[r] = (uint64_t)b->role[r] << 32 | b->hw[r];
+    uint32_t n = number_range(f, f->ranks, key, 0);
     for (uint32_t l = 0; l < f->links.n; l++)
-        f->color[f->links.first + l] = join(2, b->capacity[f->link_of[l]]);
+        key[l] = b->capacity[f->link_of[l]];
+    n = number_range(f, f->links, key, n);
     for (int k = 0; k < ORR_N_GROUPS; k++) {
         const OrrBoundGroup *g = &b->groups[k];
         for (uint32_t i = 0; i < g->n_groups; i++)
-            f->color[f->groups[k].first + i] = join(join(3, k), g->class_of[i]);
+            key[i] = g->class_of[i];
+        n = number_range(f, f->groups[k], key, n);
         for (uint32_t i = 0; i < f->pairs[k].n; i++)
-            f->color[f->pairs[k].first + i] =
-                join(join(4, (uint64_t)k << 32 | i % g->n_pairs), g->pair_class[i]);
+            key[i] = (uint64_t)(i % g->n_pairs) << 32 | g->pair_class[i];
+        n = number_range(f, f->pairs[k], key, n);
     }
+    return n;
 }
 
-/* A place takes the multiset of its links, each link that of its places: sums of mixed colours do
- * not depend on order. */
-static void visit_loads(Fold *f, const OrrLoads *l, Range places) {
-    if (l->n_loads == 0)
-        return;
-    OrrUse last = {0}; /* edges repeat: their hashes are kept */
-    uint64_t edge = 0, to_link = 0, mine = 0;
-    uint32_t last_v = ORR_NONE;
-    for (uint32_t p = 0; p < places.n; p++) {
-        uint64_t place = f->color[places.first + p], sum = 0;
-        for (uint32_t v = 0; v < l->n_loads; v++)
-            for (uint32_t i = l->first[p * l->n_loads + v]; i < l->first[p * l->n_loads + v + 1];
-                 i++) {
-                const OrrUse *u = &l->uses[i];
-                uint32_t link = f->link_node[u->constraint];
-                if (v != last_v || u->coef != last.coef || u->count != last.count ||
-                    place != mine) {
-                    edge = join((uint64_t)v << 32 | u->coef, u->count);
-                    to_link = join(edge, place);
-                    last = *u, last_v = v, mine = place;
-                }
-                sum += mix(edge ^ f->mixed[link]); /* join of edge and link */
-                f->next[f->links.first + link] += to_link;
-            }
-        f->next[places.first + p] += sum;
-    }
+static void see(Fold *f, uint32_t node, uint32_t to, uint64_t label, uint32_t times) {
+    if (f->fill)
+        f->graph.sights[f->fill[node]++] = (OrrSight){label, to, times};
+    else
+        f->graph.first[node + 1]++;
 }
 
-static void visit_group(Fold *f, int k) {
+static uint32_t group_weight(const OrrBoundGroup *g, uint32_t i) {
+    return g->weight ? g->weight[i] : 1;
+}
+
+static uint32_t link_weight(const OrrBound *b, uint32_t link) {
+    return b->link_weight ? b->link_weight[link] : 1;
+}
+
+/* What a place sees of a link: `count` places meet on each of the links that one stands for. */
+static uint32_t links_per_place(const OrrBound *b, const OrrUse *u, uint32_t weight) {
+    return (uint32_t)((uint64_t)u->count * link_weight(b, u->constraint) / weight);
+}
+
+static void see_loads(Fold *f, const OrrLoads *l, Range places, int k, uint64_t tag,
+                      uint32_t n_pairs) {
     const OrrBoundGroup *g = &f->b->groups[k];
-    for (uint32_t i = 0; i < g->n_groups; i++) {
-        uint64_t mine = join(join(6, k), f->color[f->groups[k].first + i]), members = 0;
+    uint32_t n = l->n_loads;
+    for (uint32_t p = 0; p < places.n * n; p++)
+        for (uint32_t i = l->first[p]; i < l->first[p + 1]; i++) {
+            const OrrUse *u = &l->uses[i];
+            uint32_t place = places.first + p / n;
+            uint32_t link = f->links.first + f->link_node[u->constraint];
+            uint64_t label = LABEL(tag, k, p % n, u->coef);
+            see(f, place, link, label, links_per_place(f->b, u, group_weight(g, p / n / n_pairs)));
+            see(f, link, place, label, u->count);
+        }
+}
+
+static void see_group(Fold *f, int k) {
+    const OrrBoundGroup *g = &f->b->groups[k];
+    for (uint32_t i = 0; i < g->n_groups; i++)
         for (uint32_t m = g->first_member[i]; m < g->first_member[i + 1]; m++) {
-            members += join(5, f->color[f->ranks.first + g->members[m]]);
-            f->next[f->ranks.first + g->members[m]] += mine;
+            uint32_t rank = g->members[m], group = f->groups[k].first + i;
+            see(f, group, rank, LABEL(MEMBER, k, 0, 0), f->b->weight[rank] / group_weight(g, i));
+            see(f, rank, group, LABEL(MEMBER, k, 0, 0), 1);
         }
-        f->next[f->groups[k].first + i] += members;
-    }
     for (uint32_t i = 0; i < f->pairs[k].n; i++) {
-        uint64_t mine = f->color[f->pairs[k].first + i];
-        f->next[f->pairs[k].first + i] += join(11, f->color[f->groups[k].first + i / g->n_pairs]);
+        uint32_t pair = f->pairs[k].first + i, group = f->groups[k].first + i / g->n_pairs;
+        see(f, pair, group, LABEL(PAIR_OF_GROUP, k, 0, 0), 1);
+        see(f, group, pair, LABEL(PAIR_OF_GROUP, k, 0, 0), 1);
         for (uint32_t end = 0; end < 2; end++) {
-            uint32_t r = f->ranks.first + g->pair_rank[2 * i + end];
-            f->next[f->pairs[k].first + i] += join(7 + end, f->color[r]);
-            f->next[r] += join(9 + end, mine);
+            uint32_t rank = g->pair_rank[2 * i + end];
+            see(f, pair, rank, LABEL(PAIR_SOURCE + end, k, 0, 0), 1);
+            see(f, rank, pair, LABEL(PAIR_SOURCE + end, k, 0, 0), 1);
         }
     }
-    visit_loads(f, &g->loads, f->groups[k]);
-    visit_loads(f, &g->pair_loads, f->pairs[k]);
+    see_loads(f, &g->loads, f->groups[k], k, GROUP_LOAD, 1);
+    see_loads(f, &g->pair_loads, f->pairs[k], k, PAIR_LOAD, MAX(g->n_pairs, 1u));
 }
 
-static uint32_t count_colors(const Fold *f) {
-    Seen seen;
-    seen_init(&seen, 1024);
-    for (uint32_t i = 0; i < f->n_nodes; i++)
-        seen_number(&seen, f->color[i]);
-    seen_clear(&seen);
-    return seen.n;
+/* Once to count the edges, once to write them. */
+static void build_graph(Fold *f) {
+    OrrSightGraph *g = &f->graph;
+    g->first = g_new0(uint64_t, (gsize)g->n_nodes + 1);
+    for (int k = 0; k < ORR_N_GROUPS; k++)
+        see_group(f, k);
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        g->first[i + 1] += g->first[i];
+    g->sights = g_new(OrrSight, g->first[g->n_nodes] + 1);
+    f->fill = g_memdup2(g->first, (g->n_nodes + 1) * sizeof *g->first);
+    for (int k = 0; k < ORR_N_GROUPS; k++)
+        see_group(f, k);
 }
 
-static void refine(Fold *f) {
-    for (uint32_t n = 0, before = count_colors(f); n < 64; n++) {
-        memset(f->next, 0, f->n_nodes * sizeof *f->next);
-        for (uint32_t l = 0; l < f->links.n; l++)
-            f->mixed[l] = mix(f->color[f->links.first + l]);
-        for (int k = 0; k < ORR_N_GROUPS; k++)
-            visit_group(f, k);
-        for (uint32_t i = 0; i < f->n_nodes; i++)
-            f->color[i] = join(f->color[i], f->next[i]);
-        uint32_t now = count_colors(f);
-        if (now == before)
-            return;
-        before = now;
-    }
-}
-
-/* Representatives: the first node of each colour in a range, numbered in order. @index [n] is the
- * number of a node's representative, @rep of the nodes; @size how many share it. */
+/* Representatives: the first node of each class in a range, numbered in order. @index [n] is the
+ * number of a node's representative, @rep of the nodes; @size how many real ones share it. */
 typedef struct {
     uint32_t n;
     uint32_t *index, *rep, *size;
 } Classes;
 
-static Classes classes_of(const Fold *f, Range range) {
+/* @weight: of each node of the range, or NULL. */
+static Classes classes_of(const Fold *f, Range range, const uint32_t *weight) {
     Classes c = {0, g_new(uint32_t, range.n + 1), g_new(uint32_t, range.n + 1),
                  g_new0(uint32_t, range.n + 1)};
     Seen seen;
     seen_init(&seen, 1024);
     for (uint32_t i = 0; i < range.n; i++) {
-        c.index[i] = seen_number(&seen, f->color[range.first + i]);
+        c.index[i] = seen_number(&seen, f->class[range.first + i]);
         if (c.index[i] == c.n)
             c.rep[c.n++] = i;
-        c.size[c.index[i]]++;
+        c.size[c.index[i]] += weight ? weight[i] : 1;
     }
     seen_clear(&seen);
     return c;
+}
+
+static Classes classes_of_links(const Fold *f) {
+    g_autofree uint32_t *weight = g_new(uint32_t, f->links.n + 1);
+    for (uint32_t l = 0; l < f->links.n; l++)
+        weight[l] = link_weight(f->b, f->link_of[l]);
+    return classes_of(f, f->links, weight);
 }
 
 static void classes_clear(Classes *c) {
@@ -257,7 +273,8 @@ static int compare_use(const void *a, const void *b) {
 /* Load vectors of the representatives. A link of colour L meets (places of this colour) x (uses of
  * L per place) / (links of L) equal activities: that is the count of the folded use. */
 static void fold_loads(const Fold *f, const OrrLoads *in, const Classes *places,
-                       const Classes *links, OrrLoads *out) {
+                       const uint32_t *weight, uint32_t n_pairs, const Classes *links,
+                       OrrLoads *out) {
     out->n_loads = in->n_loads;
     if (in->n_loads == 0)
         return;
@@ -270,6 +287,8 @@ static void fold_loads(const Fold *f, const OrrLoads *in, const Classes *places,
             g_array_set_size(row, 0);
             for (uint32_t i = in->first[at]; i < in->first[at + 1]; i++) {
                 OrrUse u = in->uses[i];
+                uint32_t own = weight ? weight[places->rep[c] / n_pairs] : 1;
+                u.count = links_per_place(f->b, &u, own);
                 u.constraint = links->index[f->link_node[u.constraint]];
                 g_array_append_val(row, u);
             }
@@ -337,7 +356,7 @@ static void fold_pairs(const Fold *f, int k, const Classes *ranks, const Classes
         for (int end = 0; end < 2; end++)
             out->pair_rank[2 * i + end] = ranks->index[in->pair_rank[2 * p + end]];
     }
-    fold_loads(f, &in->pair_loads, &pairs, links, &out->pair_loads);
+    fold_loads(f, &in->pair_loads, &pairs, in->weight, in->n_pairs, links, &out->pair_loads);
     out->n_pair_classes = in->n_pair_classes;
     out->pair_plans = g_memdup2(in->pair_plans, (gsize)in->n_pair_classes * f->b->program->n_parts *
                                                     sizeof(OrrPlan));
@@ -350,7 +369,9 @@ static void fold_ranks(const OrrBound *b, const Classes *ranks, OrrBound *out) {
     out->weight = g_new0(uint32_t, ranks->n + 1);
     out->role = g_new(uint16_t, ranks->n + 1);
     out->hw = g_new(uint32_t, ranks->n + 1);
-    out->rep_of = g_memdup2(ranks->index, b->n_ranks * sizeof(uint32_t));
+    out->rep_of = g_new(uint32_t, b->n_real_ranks);
+    for (uint32_t r = 0; r < b->n_real_ranks; r++)
+        out->rep_of[r] = ranks->index[b->rep_of ? b->rep_of[r] : r];
     for (uint32_t r = 0; r < b->n_ranks; r++)
         out->weight[ranks->index[r]] += b->weight[r];
     for (uint32_t c = 0; c < ranks->n; c++) {
@@ -362,13 +383,11 @@ static void fold_ranks(const OrrBound *b, const Classes *ranks, OrrBound *out) {
 OrrBound *orr_fold(const OrrBound *b) {
     Fold f = {.b = b};
     ranges(&f);
-    f.color = g_new(uint64_t, f.n_nodes + 1);
-    f.next = g_new(uint64_t, f.n_nodes + 1);
-    f.mixed = g_new(uint64_t, f.links.n + 1);
-    first_colors(&f);
-    refine(&f);
+    f.class = g_new(uint32_t, f.graph.n_nodes + 1);
+    build_graph(&f);
+    orr_refine(&f.graph, f.class, first_classes(&f));
     OrrBound *out = g_new0(OrrBound, 1);
-    Classes ranks = classes_of(&f, f.ranks), links = classes_of(&f, f.links);
+    Classes ranks = classes_of(&f, f.ranks, b->weight), links = classes_of_links(&f);
     out->program = b->program;
     out->n_hw = b->n_hw;
     out->kernel_ns =
@@ -388,21 +407,22 @@ OrrBound *orr_fold(const OrrBound *b) {
         g->size = in->size;
         if (in->n_groups == 0)
             continue;
-        Classes groups = classes_of(&f, f.groups[k]);
+        Classes groups = classes_of(&f, f.groups[k], in->weight);
         fold_members(in, &ranks, &groups, g);
         g->n_classes = in->n_classes;
         if (in->plans)
             g->plans =
                 g_memdup2(in->plans, (gsize)in->n_classes * b->program->n_colls * sizeof(OrrPlan));
-        fold_loads(&f, &in->loads, &groups, &links, &g->loads);
+        fold_loads(&f, &in->loads, &groups, in->weight, 1, &links, &g->loads);
         fold_pairs(&f, k, &ranks, &groups, &links, g);
         classes_clear(&groups);
     }
     classes_clear(&ranks);
     classes_clear(&links);
-    g_free(f.color);
-    g_free(f.next);
-    g_free(f.mixed);
+    g_free(f.class);
+    g_free(f.fill);
+    g_free(f.graph.first);
+    g_free(f.graph.sights);
     g_free(f.link_node);
     g_free(f.link_of);
     return out;

@@ -7,8 +7,9 @@
 /**
  * orr_fold: the quotient of @bound by the coarsest equitable partition of ranks, groups, pairs and
  * links that respects roles, hardware, speeds, classes and capacities. Executing it gives the same
- * nanoseconds as executing @bound. Its program is that of @bound.
- * Cost: a few passes over members and load vectors.
+ * nanoseconds as executing @bound. Its program is that of @bound. @bound may be folded in part, its
+ * ranks, groups and links with weights.
+ * Cost: a few passes over members and load vectors, and one to check the outcome.
  */
 OrrBound *orr_fold(const OrrBound *bound);
 

@@ -8,31 +8,36 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct {
-    const OrrLowering *in;
-    const OrrProgram *program;
-    OrrBound *bound;
-} Binder;
-
-static uint32_t gpu_of(const OrrLowering *in, uint32_t rank) {
-    return in->placement ? orr_placement_gpu(in->placement, rank) : rank;
-}
-
 static uint32_t fixed_point(double frac) {
     return (uint32_t)CLAMP(llround(frac * ORR_RATE_ONE), 1, (long long)ORR_RATE_ONE);
 }
 
-static void bind_ranks(Binder *k) {
+/* Which rank of the bound program stands for each of the machine. */
+static void bind_reps(OrrBinder *k) {
+    const OrrCells *c = k->cells;
+    uint32_t *rep = k->bound->rep_of = g_new(uint32_t, k->bound->n_real_ranks);
+    for (uint32_t o = 0; o < c->n_outer; o++)
+        for (uint32_t cell = 0; cell < c->n_cells; cell++) {
+            uint32_t first = (o * c->n_kept + c->class_of[cell]) * c->n_ranks;
+            for (uint32_t i = 0; i < c->n_ranks; i++)
+                *rep++ = first + i;
+        }
+}
+
+static void bind_ranks(OrrBinder *k) {
     OrrBound *b = k->bound;
     const OrrLayout *layout = &k->in->job->layout;
-    b->n_ranks = b->n_real_ranks = (uint32_t)orr_layout_world(layout);
+    b->n_real_ranks = (uint32_t)orr_layout_world(layout);
+    b->n_ranks = orr_cells_n_kept_ranks(k->cells);
     b->weight = g_new(uint32_t, b->n_ranks);
     b->role = g_new(uint16_t, b->n_ranks);
     b->hw = g_new0(uint32_t, b->n_ranks);
     for (uint32_t r = 0; r < b->n_ranks; r++) {
-        b->weight[r] = 1;
-        b->role[r] = orr_layout_coords(layout, r).pp;
+        b->weight[r] = orr_cells_weight(k->cells, r);
+        b->role[r] = orr_layout_coords(layout, orr_cells_rank(k->cells, r)).pp;
     }
+    if (b->n_ranks < b->n_real_ranks)
+        bind_reps(k);
     const OrrFramework *fw = k->in->framework;
     double speed = orr_cluster_spec(k->in->cluster)->node->host_speed;
     speed = speed > 0 ? speed : 1;
@@ -49,40 +54,123 @@ static void bind_ranks(Binder *k) {
     b->kernel_ns = g_new(int64_t, k->program->n_kernels + 1);
     for (uint32_t i = 0; i < k->program->n_kernels; i++)
         b->kernel_ns[i] = orr_lower__kernel_ns(k->in, &k->program->kernels[i]);
-    b->n_links = orr_cluster_n_links(k->in->cluster);
-    b->capacity = g_new(uint64_t, b->n_links + 1);
-    for (uint32_t l = 0; l < b->n_links; l++)
-        b->capacity[l] = (uint64_t)orr_cluster_link_bytes_per_s(k->in->cluster, l);
 }
 
-static void bind_members(Binder *k, OrrGroup kind, OrrBoundGroup *g) {
+/* Numbers the groups that kept ranks are in, in the order of all groups of the kind. */
+static void number_groups(OrrBinder *k, OrrGroup kind, OrrBoundGroup *g) {
     const OrrLayout *layout = &k->in->job->layout;
-    uint32_t n = k->bound->n_ranks;
-    g->n_groups = orr_layout_n_groups(layout, kind);
+    uint32_t n = k->bound->n_ranks, n_all = orr_layout_n_groups(layout, kind);
+    g_autofree uint32_t *number = g_new0(uint32_t, n_all + 1);
     g->size = orr_layout_group_size(layout, kind);
     g->group_of = g_new(uint32_t, n);
     g->position_of = g_new(uint32_t, n);
-    g->first_member = g_new0(uint32_t, g->n_groups + 1);
-    g->members = g_new(uint32_t, (gsize)g->n_groups * g->size);
-    for (uint32_t r = 0; r < n; r++)
-        g->group_of[r] = orr_layout_group_of(layout, kind, r, &g->position_of[r]);
-    for (uint32_t i = 0; i < g->n_groups; i++) {
-        g->first_member[i + 1] = (i + 1) * g->size;
-        orr_layout_members(layout, kind, i, g->members + (gsize)i * g->size);
+    for (uint32_t r = 0; r < n; r++) {
+        g->group_of[r] =
+            orr_layout_group_of(layout, kind, orr_cells_rank(k->cells, r), &g->position_of[r]);
+        if (g->group_of[r] != ORR_NONE)
+            number[g->group_of[r]] = 1;
     }
+    g_free(k->group_rank);
+    k->group_rank = g_new(uint32_t, n_all + 1);
+    for (uint32_t i = 0; i < n_all; i++)
+        if (number[i] > 0) {
+            k->group_rank[g->n_groups] = i;
+            number[i] = g->n_groups++;
+        }
+    for (uint32_t r = 0; r < n; r++)
+        if (g->group_of[r] != ORR_NONE)
+            g->group_of[r] = number[g->group_of[r]];
+}
+
+static void bind_members(OrrBinder *k, OrrGroup kind, OrrBoundGroup *g) {
+    uint32_t n = k->bound->n_ranks;
+    number_groups(k, kind, g);
+    g->first_member = g_new0(uint32_t, g->n_groups + 2);
+    g->members = g_new(uint32_t, n + 1);
     g->class_of = g_new0(uint32_t, g->n_groups + 1);
+    g->weight = g_new0(uint32_t, g->n_groups + 1);
+    uint32_t *at = g->first_member + 1; /* where each group's next member goes */
+    for (uint32_t r = 0; r < n; r++)
+        if (g->group_of[r] != ORR_NONE)
+            at[g->group_of[r] + 1]++;
+    for (uint32_t i = 0; i < g->n_groups; i++)
+        at[i + 1] += at[i];
+    for (uint32_t r = 0; r < n; r++)
+        if (g->group_of[r] != ORR_NONE) {
+            g->members[at[g->group_of[r]]++] = r;
+            g->weight[g->group_of[r]] = k->cells->spans[kind] ? 1 : k->bound->weight[r];
+        }
+}
+
+static void list_append(const OrrBinder *k, OrrMemberList *list, const uint32_t *kept, uint32_t n,
+                        uint32_t cell, uint32_t times) {
+    const OrrCells *c = k->cells;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t rank = orr_cells_rank(c, kept[i]);
+        uint32_t outer = rank / c->n_ranks / c->n_cells;
+        rank = (outer * c->n_cells + cell) * c->n_ranks + rank % c->n_ranks;
+        list->gpus[list->n] = orr_lower__gpu(k->in, rank);
+        list->repeat[list->n++] = times;
+    }
+}
+
+/* Of cells alike that follow each other the first, the last and one for all between. */
+static void list_runs(const OrrBinder *k, OrrMemberList *list, const uint32_t *kept, uint32_t n) {
+    const OrrCells *c = k->cells;
+    for (uint32_t i = 0; i < c->n_runs; i++) {
+        uint32_t first = c->runs[i].first, last = first + c->runs[i].n - 1;
+        list_append(k, list, kept, n, first, 1);
+        if (last > first + 1)
+            list_append(k, list, kept, n, first + 1, last - first - 1);
+        if (last > first)
+            list_append(k, list, kept, n, last, 1);
+    }
+}
+
+/* Where the members of group @i are. Those of a group that reaches into every cell have the same
+ * places in each: what the first kept one has. */
+static void list_members(const OrrBinder *k, OrrGroup kind, const OrrBoundGroup *g, uint32_t i,
+                         OrrMemberList *list) {
+    const OrrCells *c = k->cells;
+    const uint32_t *members = g->members + g->first_member[i];
+    uint32_t n = g->first_member[i + 1] - g->first_member[i];
+    list->n = 0;
+    if (!c->spans[kind]) {
+        for (uint32_t m = 0; m < n; m++)
+            list->gpus[list->n++] = orr_lower__gpu(k->in, orr_cells_rank(c, members[m]));
+        return;
+    }
+    for (uint32_t m = 0, next; m < n; m = next) {
+        uint32_t block = members[m] / c->n_ranks, outer = block / c->n_kept, in_first = 0;
+        for (next = m; next < n && members[next] / c->n_ranks / c->n_kept == outer; next++)
+            in_first += members[next] / c->n_ranks == block;
+        list_runs(k, list, members + m, in_first);
+    }
+}
+
+static void list_init(const OrrBinder *k, OrrGroup kind, const OrrBoundGroup *g,
+                      OrrMemberList *list) {
+    bool is_long = k->cells->spans[kind];
+    gsize n =
+        is_long ? MIN((gsize)g->size, (gsize)k->bound->n_ranks * 3 * k->cells->n_runs) : g->size;
+    *list = (OrrMemberList){0, g_new(uint32_t, n + 1), is_long ? g_new(uint32_t, n + 1) : NULL};
+}
+
+static void list_clear(OrrMemberList *list) {
+    g_free(list->gpus);
+    g_free(list->repeat);
 }
 
 /* Groups whose places are equal are of one class. */
-static GArray *classify(Binder *k, OrrBoundGroup *g) {
+static GArray *classify(OrrBinder *k, OrrGroup kind, OrrBoundGroup *g) {
     GArray *places = g_array_new(FALSE, TRUE, sizeof(OrrCommPlace));
-    g_autofree uint32_t *gpus = g_new(uint32_t, g->size);
+    OrrMemberList list;
+    list_init(k, kind, g, &list);
     for (uint32_t i = 0; i < g->n_groups; i++) {
         OrrCommPlace place;
         memset(&place, 0, sizeof place);
-        for (uint32_t m = 0; m < g->size; m++)
-            gpus[m] = gpu_of(k->in, g->members[(gsize)i * g->size + m]);
-        orr_comm_place_from_cluster(k->in->cluster, gpus, g->size, &place);
+        list_members(k, kind, g, i, &list);
+        orr_comm_place_repeated(k->in->cluster, list.gpus, list.repeat, list.n, &place);
         place.fabric_bytes_per_s = 0; /* sharing above the leaf is the fluid's business */
         uint32_t c = 0;
         while (c < places->len &&
@@ -93,6 +181,7 @@ static GArray *classify(Binder *k, OrrBoundGroup *g) {
         g->class_of[i] = c;
     }
     g->n_classes = places->len;
+    list_clear(&list);
     return places;
 }
 
@@ -107,8 +196,7 @@ static uint32_t find_shape(GArray *shapes, const OrrLoadShape *shape) {
     return shapes->len - 1;
 }
 
-/* Turns a plan per byte of `size` into one per byte on the busiest resource. */
-static OrrPlan normalise(const OrrCollPlan *plan, int64_t bytes, GArray *shapes) {
+OrrPlan orr_lower__plan(const OrrCollPlan *plan, int64_t bytes, GArray *shapes) {
     double unit = plan->nic_per_nic > 0 ? plan->nic_per_nic : plan->nvlink_per_rank;
     OrrPlan out = {.latency_ns = plan->latency_ns,
                    .algo = plan->algo,
@@ -128,30 +216,37 @@ static OrrPlan normalise(const OrrCollPlan *plan, int64_t bytes, GArray *shapes)
     return out;
 }
 
-static void bind_uses(Binder *k, OrrBoundGroup *g, const GArray *places, const GArray *shapes) {
+static void bind_uses(OrrBinder *k, OrrGroup kind, OrrBoundGroup *g, const GArray *places,
+                      const GArray *shapes) {
     g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(OrrUse));
     g_autoptr(GArray) uses = g_array_new(FALSE, FALSE, sizeof(OrrUse));
-    g_autofree uint32_t *gpus = g_new(uint32_t, g->size);
+    OrrMemberList list;
     uint32_t n = shapes->len;
+    list_init(k, kind, g, &list);
     g->loads.n_loads = n;
     g->loads.first = g_new0(uint32_t, (gsize)g->n_groups * n + 1);
     for (uint32_t i = 0; i < g->n_groups; i++) {
         const OrrCommPlace *place = &g_array_index(places, OrrCommPlace, g->class_of[i]);
-        for (uint32_t m = 0; m < g->size; m++)
-            gpus[m] = gpu_of(k->in, g->members[(gsize)i * g->size + m]);
+        list_members(k, kind, g, i, &list);
         for (uint32_t v = 0; v < n; v++) {
+            const OrrLoadShape *shape = &g_array_index(shapes, OrrLoadShape, v);
             g_array_set_size(uses, 0);
-            orr_lower__group_uses(k->in, gpus, g->size, &g_array_index(shapes, OrrLoadShape, v),
-                                  MAX(place->gpus_per_nic, 1u), uses);
+            orr_lower__group_uses(k, &list, shape, MAX(place->gpus_per_nic, 1u), uses);
+            if (k->cells->spans[kind]) /* partners of an all-to-all are no neighbours */
+                k->is_irregular |=
+                    shape->pattern == ORR_PATTERN_PAIRS || !orr_lower__keep_uses(k, uses);
+            else
+                orr_lower__count_uses(k, g->weight[i], uses);
             g_array_append_vals(all, uses->data, uses->len);
             g->loads.first[(gsize)i * n + v + 1] = all->len;
         }
     }
     g->loads.uses = g_memdup2(all->data, (gsize)all->len * sizeof(OrrUse));
+    list_clear(&list);
 }
 
-static bool bind_colls(Binder *k, OrrGroup kind, OrrBoundGroup *g, GError **error) {
-    g_autoptr(GArray) places = classify(k, g);
+static bool bind_colls(OrrBinder *k, OrrGroup kind, OrrBoundGroup *g, GError **error) {
+    g_autoptr(GArray) places = classify(k, kind, g);
     g_autoptr(GArray) shapes = g_array_new(FALSE, TRUE, sizeof(OrrLoadShape));
     uint32_t n = k->program->n_colls;
     g->plans = g_new0(OrrPlan, (gsize)g->n_classes * n + 1);
@@ -165,132 +260,14 @@ static bool bind_colls(Binder *k, OrrGroup kind, OrrBoundGroup *g, GError **erro
                                      &g_array_index(places, OrrCommPlace, c), k->in->force, &plan,
                                      error))
                 return false;
-            g->plans[(gsize)c * n + i] = normalise(&plan, coll->bytes, shapes);
+            g->plans[(gsize)c * n + i] = orr_lower__plan(&plan, coll->bytes, shapes);
         }
     if (shapes->len > 0)
-        bind_uses(k, g, places, shapes);
+        bind_uses(k, kind, g, places, shapes);
     return true;
 }
 
-/* Directed pairs of positions that some part uses. */
-static void find_pairs(Binder *k, OrrGroup kind, OrrBoundGroup *g, GArray *pairs) {
-    g->pair_index = g_new(uint32_t, (gsize)g->size * g->size);
-    memset(g->pair_index, 0xff, (gsize)g->size * g->size * sizeof *g->pair_index);
-    const OrrProgram *p = k->program;
-    for (uint32_t r = 0; r < p->n_roles; r++)
-        for (uint32_t c = 0; c < p->roles[r].n_calls; c++) {
-            const OrrSegment *seg = &p->segments[p->calls[p->roles[r].first_call + c].segment];
-            for (uint32_t o = 0; o < seg->n_ops; o++) {
-                const OrrOp *op = &p->ops[seg->first_op + o];
-                if (op->kind != ORR_OP_P2P)
-                    continue;
-                const OrrP2p *batch = &p->p2ps[op->what];
-                for (uint32_t i = 0; i < batch->n_parts; i++) {
-                    const OrrP2pPart *part = &p->parts[batch->first_part + i];
-                    uint32_t me = p->roles[r].stage;
-                    uint32_t pair =
-                        part->is_send ? me * g->size + part->peer : part->peer * g->size + me;
-                    if (part->group != kind || g->pair_index[pair] != ORR_NONE)
-                        continue;
-                    g->pair_index[pair] = pairs->len;
-                    g_array_append_val(pairs, pair);
-                }
-            }
-        }
-}
-
-typedef struct {
-    OrrCommPlace place;
-    uint32_t is_inside;
-} PairPlace;
-
-/* Places of pairs are equal where the GPUs' numbers in their nodes, the switches between them and
- * whether they share node and domain are: the class of each such case, found once. */
-typedef struct {
-    GArray *classes;    /* PairPlace */
-    uint32_t *class_of; /* [gpus * gpus * PAIR_WAYS]; ORR_NONE: not met yet */
-} PairClasses;
-
-#define PAIR_WAYS 32u /* hops 0 to 5, same node, same domain */
-
-static uint32_t pair_class(GArray *classes, const PairPlace *place) {
-    for (uint32_t c = 0; c < classes->len; c++)
-        if (memcmp(&g_array_index(classes, PairPlace, c), place, sizeof *place) == 0)
-            return c;
-    g_array_append_val(classes, *place);
-    return classes->len - 1;
-}
-
-static uint32_t pair_class_of(Binder *k, PairClasses *c, const uint32_t gpus[2]) {
-    const OrrCluster *cluster = k->in->cluster;
-    const OrrClusterSpec *spec = orr_cluster_spec(cluster);
-    uint32_t g = spec->node->gpus;
-    bool is_inside = orr_cluster_is_inside(cluster, gpus[0], gpus[1]);
-    bool is_near = orr_node_of_gpu(spec, gpus[0]) == orr_node_of_gpu(spec, gpus[1]);
-    uint32_t way = orr_cluster_hops(cluster, gpus[0], gpus[1]) * 4 + 2u * is_inside + is_near;
-    g_assert(way < PAIR_WAYS);
-    uint32_t *found = &c->class_of[(gpus[0] % g * g + gpus[1] % g) * PAIR_WAYS + way];
-    if (*found == ORR_NONE) {
-        PairPlace place;
-        memset(&place, 0, sizeof place);
-        orr_comm_place_from_cluster(cluster, gpus, 2, &place.place);
-        place.place.fabric_bytes_per_s = 0; /* as above */
-        place.is_inside = is_inside;
-        *found = pair_class(c->classes, &place);
-    }
-    return *found;
-}
-
-static void bind_pair_plans(Binder *k, OrrGroup kind, OrrBoundGroup *g, const GArray *classes) {
-    uint32_t n = k->program->n_parts;
-    g->n_pair_classes = classes->len;
-    g->pair_plans = g_new0(OrrPlan, (gsize)classes->len * n + 1);
-    for (uint32_t c = 0; c < classes->len; c++)
-        for (uint32_t i = 0; i < n; i++) {
-            const OrrP2pPart *part = &k->program->parts[i];
-            const PairPlace *p = &g_array_index(classes, PairPlace, c);
-            OrrCollPlan plan;
-            if (part->group != kind)
-                continue;
-            orr_collective_send_plan(part->bytes, &p->place, p->is_inside, k->in->force, &plan);
-            g->pair_plans[(gsize)c * n + i] = normalise(&plan, part->bytes, NULL);
-        }
-}
-
-static void bind_pairs(Binder *k, OrrGroup kind, OrrBoundGroup *g) {
-    g_autoptr(GArray) pairs = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-    g_autoptr(GArray) classes = g_array_new(FALSE, TRUE, sizeof(PairPlace));
-    g_autoptr(GArray) all = g_array_new(FALSE, FALSE, sizeof(OrrUse));
-    g_autoptr(GArray) uses = g_array_new(FALSE, FALSE, sizeof(OrrUse));
-    uint32_t gpus_per_node = orr_cluster_spec(k->in->cluster)->node->gpus;
-    PairClasses known = {classes, g_new(uint32_t, gpus_per_node * gpus_per_node * PAIR_WAYS)};
-    memset(known.class_of, 0xff,
-           gpus_per_node * gpus_per_node * PAIR_WAYS * sizeof *known.class_of);
-    find_pairs(k, kind, g, pairs);
-    g->n_pairs = pairs->len;
-    uint32_t n = g->n_groups * g->n_pairs;
-    g->pair_rank = g_new(uint32_t, 2 * (gsize)n + 1);
-    g->pair_class = g_new(uint32_t, n + 1);
-    g->pair_loads.n_loads = 1;
-    g->pair_loads.first = g_new0(uint32_t, n + 1);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t pair = g_array_index(pairs, uint32_t, i % g->n_pairs);
-        const uint32_t *members = g->members + (gsize)(i / g->n_pairs) * g->size;
-        uint32_t ranks[2] = {members[pair / g->size], members[pair % g->size]};
-        uint32_t gpus[2] = {gpu_of(k->in, ranks[0]), gpu_of(k->in, ranks[1])};
-        memcpy(&g->pair_rank[2 * (gsize)i], ranks, sizeof ranks);
-        g->pair_class[i] = pair_class_of(k, &known, gpus);
-        g_array_set_size(uses, 0);
-        orr_lower__pair_uses(k->in, gpus[0], gpus[1], i, uses);
-        g_array_append_vals(all, uses->data, uses->len);
-        g->pair_loads.first[i + 1] = all->len;
-    }
-    g->pair_loads.uses = g_memdup2(all->data, (gsize)all->len * sizeof(OrrUse));
-    g_free(known.class_of);
-    bind_pair_plans(k, kind, g, classes);
-}
-
-static bool bind_group(Binder *k, OrrGroup kind, GError **error) {
+static bool bind_group(OrrBinder *k, OrrGroup kind, GError **error) {
     bool has_colls = false, has_parts = false;
     for (uint32_t i = 0; i < k->program->n_colls; i++)
         has_colls |= k->program->colls[i].group == kind;
@@ -305,21 +282,38 @@ static bool bind_group(Binder *k, OrrGroup kind, GError **error) {
     if (has_colls && !bind_colls(k, kind, g, error))
         return false;
     if (has_parts)
-        bind_pairs(k, kind, g);
+        orr_lower__bind_pairs(k, kind, g);
     return true;
 }
 
-OrrBound *orr_lower_bind(const OrrLowering *in, const OrrProgram *program, GError **error) {
-    Binder k = {in, program, g_new0(OrrBound, 1)};
+/* NULL with @error, or without one where cells that looked alike are not. */
+static OrrBound *bind_cells(const OrrLowering *in, const OrrProgram *program, const OrrCells *cells,
+                            GError **error) {
+    OrrBinder k = {.in = in, .program = program, .cells = cells, .bound = g_new0(OrrBound, 1)};
+    bool is_bound = true;
     k.bound->program = program;
     bind_ranks(&k);
-    for (int kind = 0; kind < ORR_N_GROUPS; kind++)
-        if (!bind_group(&k, kind, error)) {
-            orr_bound_free(k.bound);
-            return NULL;
-        }
-    if (in->perturbs)
-        orr_lower__perturb(in, k.bound);
-    orr_lower__drop_unsaturable(k.bound);
+    for (int kind = 0; kind < ORR_N_GROUPS && is_bound && !k.is_irregular; kind++)
+        is_bound = bind_group(&k, kind, error);
+    g_free(k.group_rank);
+    if (!is_bound || k.is_irregular) {
+        orr_bound_free(k.bound);
+        return NULL;
+    }
+    orr_lower__perturb_ranks(&k);
+    orr_lower__bind_links(&k);
     return k.bound;
+}
+
+OrrBound *orr_lower_bind(const OrrLowering *in, const OrrProgram *program, GError **error) {
+    g_autoptr(OrrCells) cells = orr_cells_new(in, program);
+    g_autoptr(GError) why = NULL;
+    OrrBound *bound = bind_cells(in, program, cells, &why);
+    if (!bound && !why) {
+        g_autoptr(OrrCells) whole = orr_cells_whole(in);
+        bound = bind_cells(in, program, whole, &why);
+    }
+    if (!bound)
+        g_propagate_error(error, g_steal_pointer(&why));
+    return bound;
 }

@@ -24,13 +24,16 @@ typedef struct {
     const OrrNcclForce *force;   /* NULL: nothing forced */
     const OrrPerturbs *perturbs; /* NULL: all is as it should be */
     uint64_t seed;               /* of what they draw */
+    bool is_whole;               /* bind every rank, also those that cannot differ */
 } OrrLowering;
 
 /* The program of one step. Errors (ORR_ERROR_INPUT): a split or a combination that cannot be run.
  */
 OrrProgram *orr_lower_program(const OrrLowering *in, GError **error);
 /* Durations, plans and load vectors of @program on the cluster; the program is borrowed for the
- * life of the result. Errors (ORR_ERROR_INPUT): an algorithm that NCCL would refuse. */
+ * life of the result. Ranks that cannot differ by the regularity of machine and layout are bound
+ * once, with a weight (cells.h), unless @in says that all be; what is left may be folded further.
+ * Errors (ORR_ERROR_INPUT): an algorithm that NCCL would refuse. */
 OrrBound *orr_lower_bind(const OrrLowering *in, const OrrProgram *program, GError **error);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef ORR_LOWER_PRIV_H
 #define ORR_LOWER_PRIV_H
 
+#include "sim/lower/cells.h"
 #include "sim/lower/lower.h"
 
 /* Communicators of the DP group: gradients and parameters may run side by side. */
@@ -71,19 +72,58 @@ void orr_lower__step_end(OrrLower *w, uint32_t stage, OrrPiece *piece);
 uint32_t orr_lower__gather_of_unit(const OrrLower *w, uint32_t stage, uint32_t chunk,
                                    uint32_t unit);
 
-/* bind_loads.c: adds the links that one unit of @plan's work over the group uses, coefficients in
- * ORR_COEF_ONE, to @uses (OrrUse). */
+/* bind.c: a bound program in the making. */
+typedef struct {
+    const OrrLowering *in;
+    const OrrProgram *program;
+    const OrrCells *cells;
+    OrrBound *bound;
+    uint32_t *group_rank; /* [groups of the kind in hand] number of each among all of its kind */
+    bool is_irregular;    /* like cells are loaded unlike: they cannot be left out after all */
+} OrrBinder;
+/* GPUs of a group in group order; @repeat: how many each stands for, or NULL. */
+typedef struct {
+    uint32_t n;
+    uint32_t *gpus, *repeat;
+} OrrMemberList;
+
+static inline uint32_t orr_lower__gpu(const OrrLowering *in, uint32_t rank) {
+    return in->placement ? orr_placement_gpu(in->placement, rank) : rank;
+}
+/* A plan per byte of @bytes becomes one per byte on the busiest resource; @shapes: load shapes so
+ * far, or NULL for pairs. */
+OrrPlan orr_lower__plan(const OrrCollPlan *plan, int64_t bytes, GArray *shapes);
+
+/* bind_pairs.c: the pairs of a kind of group that send. */
+void orr_lower__bind_pairs(OrrBinder *k, OrrGroup kind, OrrBoundGroup *g);
+
+/* bind_loads.c: adds the links that one unit of work over the group, or of a pair, uses to @uses
+ * (OrrUse); coefficients in ORR_COEF_ONE; links are those of the cluster. */
 typedef struct {
     OrrPattern pattern;
     double nvlink_ratio, nic_ratio; /* bytes per unit of work; the busiest is 1 */
 } OrrLoadShape;
-void orr_lower__group_uses(const OrrLowering *in, const uint32_t *gpus, uint32_t n,
-                           const OrrLoadShape *shape, uint32_t gpus_per_nic, GArray *uses);
-void orr_lower__pair_uses(const OrrLowering *in, uint32_t src_gpu, uint32_t dst_gpu, uint64_t flow,
+void orr_lower__group_uses(const OrrBinder *k, const OrrMemberList *list, const OrrLoadShape *shape,
+                           uint32_t gpus_per_nic, GArray *uses);
+void orr_lower__pair_uses(const OrrBinder *k, uint32_t src_gpu, uint32_t dst_gpu, uint64_t flow,
                           GArray *uses);
-void orr_lower__drop_unsaturable(OrrBound *bound);
-/* perturb.c: speeds of ranks, capacities of links, detours around missing NICs. */
-void orr_lower__perturb(const OrrLowering *in, OrrBound *bound);
+/* Of a group that reaches into every cell: leaves the links of cells that are kept, and those that
+ * cells share. Returns whether like cells are loaded alike. */
+bool orr_lower__keep_uses(const OrrBinder *k, GArray *uses);
+/* How many equal groups, of @weight in all, meet on each link. */
+void orr_lower__count_uses(const OrrBinder *k, uint32_t weight, GArray *uses);
+
+/* bind_links.c: numbers the links that can saturate, with what is left of their capacity, and
+ * leaves out all others. */
+void orr_lower__bind_links(OrrBinder *k);
+
+/* perturb.c */
+uint32_t orr_lower__speed(const OrrLowering *in, uint32_t rank); /* in 1/ORR_RATE_ONE */
+void orr_lower__perturb_ranks(const OrrBinder *k);
+/* Sends the uses of links that are missing elsewhere. */
+void orr_lower__take_detours(const OrrLowering *in, GArray *uses);
+/* Uses sorted by link, those of one link made one. */
+void orr_lower__merge_uses(GArray *uses);
 
 /* attention_rate.c: speed of @library's fused attention over the kernels that sim/cost times. */
 double orr_lower__attention_rate(OrrAttentionLibrary library, OrrArch arch, OrrKernelPass pass);
