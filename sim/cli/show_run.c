@@ -72,7 +72,7 @@ static void failure_row(OrrOut *out, const OrrFailureKind *k, const int *gpus, g
 }
 
 bool orr_cli_show_failure(const OrrCli *cli, OrrOut *out, GError **error) {
-    static const int gpus[] = {8, 1024, 16384, 131072};
+    static const int gpus[] = {8, 64, 512, 1024, 4096, 16384, 131072};
     g_autoptr(OrrFailureSet) set =
         orr_workload_failures(orr_cli_argument(cli, 1), NULL, 0, NULL, error);
     if (!set)
