@@ -167,6 +167,20 @@ static void test_every_kind_can_be_listed_and_shown(void **state) {
         {"show collective all_reduce 1MiB..4MiB -c h100-ib:16", 0, {"4194304", "busbw"}},
         {"show collective all_reduce 1MiB -c h100-ib:16 --csv", 0, {"size_bytes,time_ns"}},
         {"show collective all_reduce 1MiB -c h100-ib:16 --json", 0, {"orrery.collective/1"}},
+        {"show collective all_to_all 1MiB..4MiB -c h100-ib:16 --detailed", 0, {"every message"}},
+        {"show collective all_gather 1MiB -c h100-ib:16 NCCL_ALGO=Ring --detailed --csv",
+         0,
+         {"as_one_ns,n_flows", "all_gather,fp32,16,1048576,"}},
+        {"show collective all_to_all 1MiB -c meta-24k-roce:32 --set cluster.routing=ecmp-hash "
+         "--detailed --json",
+         0,
+         {"orrery.collective-detailed/1", "\"n_flows\": 992"}},
+        {"show collective all_reduce 1GiB -c h100-ib:16 --detailed", 3, {"has no detailed form"}},
+        {"show collective all_reduce 1GiB -c h100-ib:16 --set net=1", 2, {"GROUP.KEY=VALUE"}},
+        {"show collective all_reduce 1GiB -c h100-ib:16 --set job.x=1", 2, {"cluster, node and"}},
+        {"show collective all_reduce 1GiB -c h100-ib:16 --set cluster.routin=spread",
+         3,
+         {"did you mean routing?"}},
     };
     (void)state;
     check(cases, G_N_ELEMENTS(cases));

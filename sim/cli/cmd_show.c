@@ -36,6 +36,7 @@ static const OrrOption options[] = {
     {"svg", 0, "FILE", false, "cluster: draw it as SVG too"},
     {"cluster", 'c', "CLUSTER", false, "collective: a cluster's name, NAME:GPUS or a shape"},
     {"gpus", 'n', "N", false, "collective: over the first N GPUs; default: all"},
+    {"detailed", 0, NULL, false, "collective: every message as a flow of its own, over the links"},
     {"dtype", 0, "TYPE", false, "collective: of the elements (fp32); model: of the peak (bf16)"},
     {"sequence", 0, "TOKENS", false, "model: length of a sequence (2048)"},
     {"tokens-per-s", 0, "RATE", false,
@@ -77,7 +78,9 @@ const OrrCommand orr_cmd_show = {
         "file. A cluster is NAME, NAME:GPUS or a one-line shape.\n\n"
         "collective KIND SIZE[..SIZE] [NCCL_NAME=VALUE ...]: time, algbw and busbw by size as "
         "nccl-tests prints them, with the algorithm and protocol that NCCL would take or that the "
-        "variables force.\n\n"
+        "variables force. With --detailed every hop of a ring and every message of an all-to-all "
+        "is a flow of its own, over the links of the cluster; --set cluster.KEY=VALUE changes "
+        "them.\n\n"
         "schedule NAME: the order of a pipeline drawn in text, its bubble and what it holds.\n\n"
         "model NAME: parameters, and FLOPs a token by every formula; with a measured rate the MFU "
         "that each formula makes of it.\n\n"
@@ -89,6 +92,8 @@ const OrrCommand orr_cmd_show = {
         "  orrery show cluster 'fat_tree:256 node:8 gpu:h100'\n"
         "  orrery show collective all_reduce 1MiB..1GiB --cluster h100-ib --gpus 64\n"
         "  orrery show collective all_reduce 1GiB -c h100-ib:16 NCCL_ALGO=Ring NCCL_PROTO=Simple\n"
+        "  orrery show collective all_to_all 64MiB -c h100-ib:64 --detailed --set "
+        "cluster.routing=ecmp-hash\n"
         "  orrery show schedule interleaved --stages 4 --micro-batches 8 --chunks 2\n"
         "  orrery show model llama2-7b --sequence 4096 --tokens-per-s 9600 --gpu h100",
     .kinds = kinds,

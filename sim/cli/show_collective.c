@@ -3,6 +3,7 @@
 
 #include "sim/base/units.h"
 #include "sim/base/words.h"
+#include "sim/cli/show_detailed.h"
 #include "sim/collective/nccl_env.h"
 #include "sim/collective/table.h"
 #include "sim/io/csv.h"
@@ -20,6 +21,11 @@ typedef struct {
     OrrCollRow *rows;
     uint32_t n_rows;
 } Question;
+
+/* NCCL_NAME=VALUE, apart. */
+typedef struct {
+    GPtrArray *names, *values;
+} Words;
 
 static bool read_kind(const char *name, OrrCollective *kind, GError **error) {
     for (int c = 0; c < ORR_N_COLLECTIVES; c++)
@@ -74,39 +80,69 @@ static bool read_dtype(const char *name, OrrDtype *dtype, GError **error) {
 }
 
 /* NAME=VALUE words behind the size. */
-static bool read_environment(const OrrCli *cli, GPtrArray *names, GPtrArray *values,
-                             GError **error) {
+static bool read_environment(const OrrCli *cli, const Words *w, GError **error) {
     const char *word;
     for (guint i = 3; (word = orr_cli_argument(cli, i)); i++) {
         const char *equals = strchr(word, '=');
         if (!g_str_has_prefix(word, "NCCL_") || !equals)
             return orr_fail_usage(error, "orrery show collective: '%s': NCCL_NAME=VALUE would do",
                                   word);
-        g_ptr_array_add(names, g_strndup(word, (gsize)(equals - word)));
-        g_ptr_array_add(values, g_strdup(equals + 1));
+        g_ptr_array_add(w->names, g_strndup(word, (gsize)(equals - word)));
+        g_ptr_array_add(w->values, g_strdup(equals + 1));
     }
-    g_ptr_array_add(names, NULL);
-    g_ptr_array_add(values, NULL);
+    g_ptr_array_add(w->names, NULL);
+    g_ptr_array_add(w->values, NULL);
+    return true;
+}
+
+/* GROUP.KEY=VALUE words of --set; they live in @words. */
+static bool read_sets(const OrrCli *cli, GPtrArray *words, GArray *sets, GError **error) {
+    for (guint i = 0; i < orr_cli_n_values(cli, "set"); i++) {
+        const char *text = orr_cli_nth_value(cli, "set", i);
+        char *group = g_strdup(text);
+        g_ptr_array_add(words, group);
+        char *dot = strchr(group, '.'), *equals = dot ? strchr(dot, '=') : NULL;
+        if (!equals)
+            return orr_fail_usage(error, "orrery show collective: --set '%s': GROUP.KEY=VALUE",
+                                  text);
+        *dot = *equals = 0;
+        if (strcmp(group, "cluster") != 0 && strcmp(group, "node") != 0 &&
+            strcmp(group, "gpu") != 0)
+            return orr_fail_usage(error,
+                                  "orrery show collective: --set '%s': keys of cluster, node and "
+                                  "gpu can be set here",
+                                  text);
+        OrrTopologySet set = {group, dot + 1, equals + 1};
+        g_array_append_val(sets, set);
+    }
     return true;
 }
 
 /* The cluster; a second time over its management network if NCCL would fall back to sockets. */
-static OrrCluster *load_cluster(const Question *q, const GPtrArray *names, const GPtrArray *values,
+static OrrCluster *load_cluster(const Question *q, const OrrCli *cli, const Words *w,
                                 OrrNcclEnv *env, OrrOut *out, GError **error) {
     g_autofree char *sized = q->n_gpus > 0 && !strpbrk(q->cluster_ref, ": ")
                                  ? g_strdup_printf("%s:%u", q->cluster_ref, q->n_gpus)
                                  : g_strdup(q->cluster_ref);
-    g_autoptr(OrrCluster) c = orr_topology_cluster(sized, NULL, error);
-    if (!c ||
-        !orr_nccl_env_parse((const char *const *)names->pdata, (const char *const *)values->pdata,
-                            orr_cluster_spec(c)->node, env, error))
+    g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GArray) sets = g_array_new(FALSE, FALSE, sizeof(OrrTopologySet));
+    if (!read_sets(cli, words, sets, error))
+        return NULL;
+    OrrTopologyOptions options = {.sets = (const OrrTopologySet *)(void *)sets->data,
+                                  .n_sets = sets->len};
+    g_autoptr(OrrCluster) c = orr_topology_cluster(sized, &options, error);
+    if (!c || !orr_nccl_env_parse((const char *const *)w->names->pdata,
+                                  (const char *const *)w->values->pdata, orr_cluster_spec(c)->node,
+                                  env, error))
         return NULL;
     if (env->warning)
         orr_out_printf(out, "# %s\n", env->warning);
     if (!env->is_fallback)
         return g_steal_pointer(&c);
-    static const OrrTopologySet set = {"cluster", "use_management", "yes"};
-    OrrTopologyOptions options = {.sets = &set, .n_sets = 1};
+    OrrTopologySet fallback = {"cluster", "use_management", "yes"};
+    g_array_append_val(sets, fallback);
+    options = (OrrTopologyOptions){.sets = (const OrrTopologySet *)(void *)sets->data,
+                                   .n_sets = sets->len};
     return orr_topology_cluster(sized, &options, error);
 }
 
@@ -199,25 +235,40 @@ static bool read_question(const OrrCli *cli, Question *q, GError **error) {
     return true;
 }
 
+static bool write_table(Question *q, const OrrCli *cli, const OrrCluster *c,
+                        const OrrNcclForce *force, OrrOut *out, GError **error) {
+    if (orr_cli_has(cli, "detailed")) {
+        OrrDetailCase detail = {
+            .cluster = c, .n_ranks = q->n_gpus, .kind = q->kind, .dtype = q->dtype, .force = force};
+        return orr_cli_write_detailed(cli, &detail, q->min_bytes, q->max_bytes, q->cluster_ref, out,
+                                      error);
+    }
+    if (!orr_collective_table(q->kind, q->dtype, c, q->n_gpus, q->min_bytes, q->max_bytes, force,
+                              &q->rows, &q->n_rows, error))
+        return false;
+    (orr_cli_has(cli, "json")  ? write_json
+     : orr_cli_has(cli, "csv") ? write_csv
+                               : write_text)(q, out);
+    return true;
+}
+
 bool orr_cli_show_collective(const OrrCli *cli, OrrOut *out, GError **error) {
     Question q = {0};
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GPtrArray) values = g_ptr_array_new_with_free_func(g_free);
+    Words words = {names, values};
     OrrNcclEnv env = {0};
     bool is_text = !orr_cli_has(cli, "json") && !orr_cli_has(cli, "csv");
-    if (!read_question(cli, &q, error) || !read_environment(cli, names, values, error))
+    if (!read_question(cli, &q, error) || !read_environment(cli, &words, error))
         return false;
     g_autoptr(GString) nowhere = g_string_new(NULL);
     g_autoptr(OrrOut) notes = orr_out_to_string(nowhere);
-    g_autoptr(OrrCluster) c = load_cluster(&q, names, values, &env, is_text ? out : notes, error);
+    g_autoptr(OrrCluster) c = load_cluster(&q, cli, &words, &env, is_text ? out : notes, error);
     bool is_done = c != NULL;
     if (is_done) {
         q.n_gpus = q.n_gpus > 0 ? q.n_gpus : orr_cluster_spec(c)->n_gpus;
-        is_done = orr_collective_table(q.kind, q.dtype, c, q.n_gpus, q.min_bytes, q.max_bytes,
-                                       &env.force, &q.rows, &q.n_rows, error);
+        is_done = write_table(&q, cli, c, &env.force, out, error);
     }
-    if (is_done)
-        (is_text ? write_text : orr_cli_has(cli, "json") ? write_json : write_csv)(&q, out);
     g_free(q.rows);
     orr_nccl_env_clear(&env);
     return is_done;

@@ -67,6 +67,13 @@ typedef struct {
     /* bytes per byte of size ... */
     double nvlink_per_rank; /* out of (and into) the busiest rank over NVLink or PCIe */
     double nic_per_nic;     /* out of (and into) the busiest NIC; 0: never leaves the domain */
+    /* The same by hops, for who moves it hop by hop (sim/detail): */
+    double start_ns;           /* kernel and first synchronisation, network included */
+    double hop_ns, net_hop_ns; /* a hop inside the domain; over the net, above its latency */
+    double message_ns;         /* of each further message that a rank sends over the net */
+    double inside_bytes_per_s; /* payload out of a rank inside its domain; 0: none */
+    double net_bytes_per_s;    /* payload through a NIC; 0: never leaves the domain */
+    double nics_per_domain;    /* that carry it */
 } OrrCollPlan;
 
 /**

@@ -83,8 +83,10 @@ void orr_collective__price(const OrrCollCase *c, OrrProto proto, const OrrCollWo
     const OrrCommPlace *p = c->place;
     const OrrCollLaw *law = work->law;
     double full = c->bytes / p->n_ranks / law->full_bytes;
-    double latency_ns = (law->launch_ns + work->intra_steps * law->step_ns) *
-                        (1 + law->full_frac * full / (1 + full));
+    double growth = 1 + law->full_frac * full / (1 + full);
+    double latency_ns = (law->launch_ns + work->intra_steps * law->step_ns) * growth;
+    plan->start_ns = law->launch_ns * growth;
+    plan->hop_ns = law->step_ns * growth;
     plan->n_channels = channels(c, work->n_channels);
     /* Fewer channels than the kernel wants move proportionally less; so do blocks of threads below
      * half of NCCL's 512, which is still enough to keep a channel's copies in flight. */
@@ -97,6 +99,7 @@ void orr_collective__price(const OrrCollCase *c, OrrProto proto, const OrrCollWo
         (work->copy_per_rank > 0 ? 1e9 * c->bytes * work->copy_per_rank / work->copy_bytes_per_s
                                  : 0);
     double flow_ns = intra_ns;
+    plan->inside_bytes_per_s = intra_ns > 0 ? 1e9 * c->bytes * work->nvlink_per_rank / intra_ns : 0;
     if (work->nic_per_nic > 0) {
         const OrrCollNet *net = &c->constants->net[orr_collective__net(c)];
         bool is_chunk = work->is_tree && proto == ORR_PROTO_SIMPLE;
@@ -111,6 +114,11 @@ void orr_collective__price(const OrrCollCase *c, OrrProto proto, const OrrCollWo
             payload_bytes_per_s =
                 fmin(payload_bytes_per_s, net->ll_bytes_per_s / orr_collective__nics(c));
         flow_ns = fmax(flow_ns, 1e9 * c->bytes * work->nic_per_nic / payload_bytes_per_s);
+        plan->start_ns += net->launch_ns;
+        plan->net_hop_ns = step_ns;
+        plan->message_ns = net->message_ns;
+        plan->net_bytes_per_s = payload_bytes_per_s;
+        plan->nics_per_domain = orr_collective__nics(c);
         /* The pipeline over domains fills hop by hop; short messages use shorter chunks. */
         flow_ns *= 1 + work->inter_steps * fmin(work->fill_bytes / c->bytes, LEAST_CHUNKS_FRAC);
     }
