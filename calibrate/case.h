@@ -48,8 +48,7 @@ typedef struct {
     int op; /* OrrMemKernel, OrrCopy, OrrLaunch or OrrCollective; else 0 */
     OrrDtype dtype;
     OrrKernelPass pass;
-    /* C[m, n] = A[m, k] B[k, n] of the forward pass; the gradients take the roles as they are:
-     * dgrad is [m, k] = [m, n] [n, k], wgrad [k, n] = [k, m] [m, n]. */
+    /* C[m, n] = A[m, k] B[k, n] as it is executed; the pass says how the operands lie. */
     int64_t m, n, k;
     int64_t batch; /* products, or sequences */
     int64_t sequence, heads, kv_heads, head_dim, is_causal;

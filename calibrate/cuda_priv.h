@@ -39,6 +39,8 @@ typedef struct {
     void *cudnn;   /* handle; NULL until the first attention */
     OrrCollectives *collectives;
     char *driver, *cuda, *cublas, *cudnn_version, *nccl_version;
+    char *capability, *date;
+    double boost_mhz, hbm_bytes_per_s; /* 0: the driver does not tell */
 } OrrCuda;
 
 /* How a kind of case is run. Functions that a kind lacks are NULL. */

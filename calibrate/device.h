@@ -15,7 +15,11 @@
 typedef struct {
     const char *device; /* name of the GPU; starts with "fake" if it is none */
     const char *driver, *cuda, *cublas, *cudnn, *nccl;
-    int64_t memory_bytes; /* of one GPU */
+    const char *capability; /* "9.0" */
+    const char *date;       /* of this run, "2026-11-29" */
+    int n_sms;
+    double boost_mhz, hbm_bytes_per_s; /* as the driver tells them; 0: it does not */
+    int64_t memory_bytes;              /* of one GPU */
     int64_t l2_bytes;
     int n_gpus;     /* over all processes */
     int n_per_node; /* of the GPUs */

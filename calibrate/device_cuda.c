@@ -213,6 +213,11 @@ static void describe(OrrDevice *d, OrrDeviceFacts *facts) {
                               .cublas = cuda->cublas,
                               .cudnn = cuda->cudnn_version,
                               .nccl = cuda->nccl_version,
+                              .capability = cuda->capability,
+                              .date = cuda->date,
+                              .n_sms = cuda->properties.multiProcessorCount,
+                              .boost_mhz = cuda->boost_mhz,
+                              .hbm_bytes_per_s = cuda->hbm_bytes_per_s,
                               .memory_bytes = (int64_t)cuda->properties.totalGlobalMem,
                               .l2_bytes = cuda->properties.l2CacheSize,
                               .n_gpus = cuda->n_world,
@@ -250,6 +255,8 @@ static void close_cuda(OrrDevice *d) {
     g_free(cuda->cublas);
     g_free(cuda->cudnn_version);
     g_free(cuda->nccl_version);
+    g_free(cuda->capability);
+    g_free(cuda->date);
     g_free(cuda->gpus);
     g_free(cuda);
 }
@@ -304,6 +311,19 @@ static void find_versions(OrrCuda *cuda) {
     cuda->nccl_version = orr_cuda__nccl_version();
 }
 
+/* Clocks come as attributes in kHz on every toolkit; the memory's counts once for two edges. */
+static void find_machine(OrrCuda *cuda) {
+    int id = cuda->gpus[0].id, clock_khz = 0, memory_khz = 0, width_bits = 0;
+    cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, id);
+    cudaDeviceGetAttribute(&memory_khz, cudaDevAttrMemoryClockRate, id);
+    cudaDeviceGetAttribute(&width_bits, cudaDevAttrGlobalMemoryBusWidth, id);
+    cuda->boost_mhz = clock_khz / 1e3;
+    cuda->hbm_bytes_per_s = 2.0 * memory_khz * 1e3 * width_bits / 8;
+    cuda->capability = g_strdup_printf("%d.%d", cuda->properties.major, cuda->properties.minor);
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+    cuda->date = g_date_time_format(now, "%Y-%m-%d");
+}
+
 static bool open_all(OrrCuda *cuda, int first, GError **error) {
     for (int i = 0; i < cuda->n_gpus; i++)
         if (!open_gpu(&cuda->gpus[i], first + i, error))
@@ -347,6 +367,7 @@ OrrDevice *orr_device_cuda(OrrRanks *ranks, GError **error) {
         return NULL;
     }
     find_versions(cuda);
+    find_machine(cuda);
     return &cuda->base;
 }
 

@@ -3,8 +3,12 @@
 #include "calibrate/device_fake.h"
 
 #include "sim/base/random.h"
+#include "sim/facts/forms.h"
 
 #include <math.h>
+
+#define FAKE_SMS 132
+#define FAKE_ATTENTION_FRAC 0.7 /* of the products' rate */
 
 const OrrFakeMachine orr_fake_default = {
     .n_gpus = 8,
@@ -56,6 +60,54 @@ static double dtype_flops_per_s(const OrrFakeMachine *m, OrrDtype dtype) {
     return m->bf16_flops_per_s;
 }
 
+/* Products and attention as sim/facts/forms.h has them, with parameters of its own: what a fit of
+ * the same form finds can be held against them. */
+static double product_ns(const OrrFakeMachine *m, const OrrCase *c) {
+    const double p[ORR_N_GEMM_PARAMS] = {[ORR_GEMM_PEAK] = dtype_flops_per_s(m, c->dtype),
+                                         [ORR_GEMM_SMS] = FAKE_SMS,
+                                         [ORR_GEMM_HBM] = m->hbm_bytes_per_s,
+                                         [ORR_GEMM_FIXED] = m->kernel_ns,
+                                         [ORR_GEMM_EFF] = 1,
+                                         [ORR_GEMM_HBM_FRAC] = 1,
+                                         [ORR_GEMM_WAVE_FRAC] = 0.2,
+                                         [ORR_GEMM_K_EXTRA] = 50,
+                                         [ORR_GEMM_EFF_128] = 0.95,
+                                         [ORR_GEMM_EFF_64] = 0.9,
+                                         [ORR_GEMM_EFF_64_64] = 0.6,
+                                         [ORR_GEMM_SPLIT] = 2000};
+    OrrGemmShape shape = {.m = (double)c->m,
+                          .n = (double)c->n,
+                          .k = (double)c->k,
+                          .batch = c->batch ? (double)c->batch : 1,
+                          .operand_bytes = orr_dtype_bytes(c->dtype)};
+    shape.bytes = orr_form_gemm_bytes(&shape);
+    return orr_form_gemm_ns(p, &shape, 1);
+}
+
+static double attention_ns(const OrrFakeMachine *m, const OrrCase *c) {
+    const double p[ORR_N_ATTN_PARAMS] = {[ORR_ATTN_PEAK] = dtype_flops_per_s(m, c->dtype),
+                                         [ORR_ATTN_SMS] = FAKE_SMS,
+                                         [ORR_ATTN_HBM] = m->hbm_bytes_per_s,
+                                         [ORR_ATTN_FIXED] = m->kernel_ns,
+                                         [ORR_ATTN_EFF] = FAKE_ATTENTION_FRAC,
+                                         [ORR_ATTN_HBM_FRAC] = 1,
+                                         [ORR_ATTN_WAVE_FRAC] = 0.5,
+                                         [ORR_ATTN_KV_EXTRA] = 50};
+    double d = (double)c->head_dim, length = (double)c->sequence;
+    OrrAttnShape shape = {.batch = (double)c->batch,
+                          .heads = (double)c->heads,
+                          .kv_heads = (double)c->kv_heads,
+                          .m = length,
+                          .n = length,
+                          .dim_qk = d,
+                          .dim_v = d,
+                          .visited_frac = 1,
+                          .is_causal = c->is_causal};
+    shape.bytes = orr_form_attn_bytes(&shape, orr_dtype_bytes(c->dtype));
+    double forward = orr_form_attn_ns(p, &shape, 1);
+    return c->pass == ORR_PASS_FORWARD ? forward : ORR_ATTN_BACKWARD_FLOPS * forward;
+}
+
 static double kernel_ns(const OrrFakeMachine *m, const OrrCase *c) {
     double work = orr_case_flops(c) / dtype_flops_per_s(m, c->dtype) * 1e9;
     double moved = orr_case_bytes(c) / m->hbm_bytes_per_s * 1e9;
@@ -69,15 +121,42 @@ static double copy_ns(const OrrFakeMachine *m, const OrrCase *c) {
     return m->kernel_ns + orr_case_bytes(c) / rate * 1e9;
 }
 
+/* Hops of the one that is last, inside nodes and between them: rings go from node to node once a
+ * lap; of sends to all, halves follow one another. */
+static void count_hops(const OrrCase *c, double nodes, double *inside, double *across) {
+    double n = (double)c->group_gpus;
+    double laps = c->op == ORR_ALL_REDUCE ? 2 : 1;
+    *inside = laps * (n - 1);
+    *across = nodes > 1 ? laps * (nodes - 1) : 0;
+    if (c->op == ORR_ALL_TO_ALL) {
+        *inside = log2(fmax(2, n / nodes));
+        *across = nodes > 1 ? 1 : 0;
+    } else if (c->op == ORR_SEND_RECV) {
+        *inside = 1;
+        *across = nodes > 1 ? 1 : 0;
+    } else {
+        *inside -= *across;
+    }
+}
+
 static double collective_ns(const OrrFakeMachine *m, const OrrCase *c) {
-    bool is_across = c->group_gpus * c->stride > m->n_per_node;
-    double n = (double)c->group_gpus, steps = c->op == ORR_ALL_REDUCE ? 2 * (n - 1) : n - 1;
-    /* A rail's group uses one NIC a node; a group of whole nodes all of them. */
-    double per_node = is_across ? fmax(1, (double)m->n_per_node / (double)c->stride) : 1;
-    double rate = is_across ? m->nic_bytes_per_s * per_node : m->link_bytes_per_s;
-    double factor = orr_case_bus_factor((OrrCollective)c->op, c->group_gpus);
-    double ns = m->kernel_ns + steps * (is_across ? m->nic_step_ns : m->link_step_ns) +
-                (double)c->bytes * factor / rate * 1e9;
+    double reach = (double)(c->group_gpus * c->stride), inside, across;
+    double nodes = ceil(reach / m->n_per_node);
+    count_hops(c, nodes, &inside, &across);
+    double per_node = (double)c->group_gpus / nodes;
+    double bytes = (double)c->bytes * orr_case_bus_factor((OrrCollective)c->op, c->group_gpus);
+    /* Each GPU has its NIC; a ring's bytes leave a node once, through all of them. */
+    double link_ns = per_node > 1 ? bytes / m->link_bytes_per_s * 1e9 : 0;
+    double nic_ns = nodes > 1 ? bytes / (m->nic_bytes_per_s * per_node) * 1e9 : 0;
+    if (c->op == ORR_SEND_RECV && nodes > 1) /* the pair that meets across has one NIC each */
+        nic_ns = bytes / m->nic_bytes_per_s * 1e9;
+    if (c->op == ORR_ALL_TO_ALL && nodes > 1) {
+        double n = (double)c->group_gpus, all = (double)c->bytes;
+        link_ns = all * (per_node - 1) / n / m->link_bytes_per_s * 1e9;
+        nic_ns = all * (n - per_node) / n / m->nic_bytes_per_s * 1e9;
+    }
+    double ns =
+        m->kernel_ns + inside * m->link_step_ns + across * m->nic_step_ns + fmax(link_ns, nic_ns);
     return c->has_compute ? ns * (1 + m->compute_slowdown_frac) : ns;
 }
 
@@ -86,7 +165,9 @@ double orr_fake_time_ns(const OrrFakeMachine *m, const OrrCase *c) {
     case ORR_CASE_GEMM:
     case ORR_CASE_BATCHED_GEMM:
     case ORR_CASE_GROUPED_GEMM:
+        return product_ns(m, c);
     case ORR_CASE_ATTENTION:
+        return attention_ns(m, c);
     case ORR_CASE_UNFUSED_ATTENTION:
     case ORR_CASE_KERNEL:
         return kernel_ns(m, c);
@@ -112,6 +193,11 @@ static void describe(OrrDevice *d, OrrDeviceFacts *facts) {
                               .cublas = "",
                               .cudnn = "",
                               .nccl = "",
+                              .capability = "9.0",
+                              .date = "2000-01-01", /* the same bytes each time */
+                              .n_sms = FAKE_SMS,
+                              .boost_mhz = 1830,
+                              .hbm_bytes_per_s = m->hbm_bytes_per_s,
                               .memory_bytes = m->memory_bytes,
                               .n_gpus = m->n_gpus,
                               .n_per_node = m->n_per_node};

@@ -2,9 +2,10 @@
  * many GPUs included, runs on it without a GPU; and as its parameters are known, what is fitted
  * from its records can be judged.
  *
- * Products: the longer of FLOPs over the peak and bytes over HBM, and a fixed time a kernel.
- * Collectives: rings, steps times a latency and bytes over the slowest link; groups across nodes
- * that run at once share the NICs of a node. Its clock is what it claims to have spent. */
+ * Products and attention: the analytic forms of sim/facts/forms.h. Other kernels: the longer of
+ * FLOPs over the peak and bytes over HBM, and a fixed time a kernel. Collectives: rings, hops times
+ * a latency and bytes over the slower of links and NICs. Its clock is what it claims to have spent.
+ */
 #ifndef ORR_CALIBRATE_DEVICE_FAKE_H
 #define ORR_CALIBRATE_DEVICE_FAKE_H
 

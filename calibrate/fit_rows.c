@@ -127,8 +127,3 @@ bool fit_rows_attn(const char *path, const char *mask, const char *dtype, double
     finish_attn(out, !strcmp(mask, "causal"));
     return ok;
 }
-
-void fit_rows_clear(FitRows *rows) {
-    g_clear_pointer(&rows->rows, g_free);
-    rows->n_rows = 0;
-}

@@ -59,6 +59,13 @@ static const char *const result_columns[] = {
     "cublas",
     "cudnn",
     "nccl",
+    "capability",
+    "sms",
+    "boost_mhz",
+    "hbm_bytes_per_s",
+    "memory_bytes",
+    "l2_bytes",
+    "date",
     "reason",
     NULL,
 };
@@ -202,7 +209,7 @@ bool orr_records_has(const OrrRecords *r, const OrrCase *c) {
     return g_hash_table_contains(r->keys, key);
 }
 
-static void put_times(OrrCsvWriter *w, const OrrCase *c, const OrrRecord *record) {
+static void put_times(OrrCsvWriter *w, const OrrCase *c, const OrrCaseRecord *record) {
     const OrrSummary *s = &record->summary;
     bool is_timed = record->status != ORR_STATUS_REFUSED;
     double none = NAN, second = s->median_ns / 1e9;
@@ -229,7 +236,18 @@ static void put_times(OrrCsvWriter *w, const OrrCase *c, const OrrRecord *record
     orr_csv_put(w, !is_collective ? "" : proto ? proto : "chosen");
 }
 
-bool orr_records_add(OrrRecords *r, const OrrCase *c, const OrrRecord *record, GError **error) {
+/* What the driver tells of the GPU, for machines that no file of ours describes; and the day. */
+static void put_machine(OrrCsvWriter *w, const OrrDeviceFacts *f) {
+    orr_csv_put(w, f->capability ? f->capability : "");
+    orr_csv_put_int(w, f->n_sms);
+    orr_csv_put_double(w, f->boost_mhz);
+    orr_csv_put_double(w, f->hbm_bytes_per_s);
+    orr_csv_put_int(w, f->memory_bytes);
+    orr_csv_put_int(w, f->l2_bytes);
+    orr_csv_put(w, f->date ? f->date : "");
+}
+
+bool orr_records_add(OrrRecords *r, const OrrCase *c, const OrrCaseRecord *record, GError **error) {
     g_autoptr(GString) line = g_string_new(NULL);
     g_autoptr(OrrOut) out = orr_out_to_string(line);
     OrrCsvWriter w = {.out = out};
@@ -249,6 +267,7 @@ bool orr_records_add(OrrRecords *r, const OrrCase *c, const OrrRecord *record, G
         orr_csv_put(&w, texts[i]);
         g_free(texts[i]);
     }
+    put_machine(&w, r->facts);
     orr_csv_put(&w, record->reason);
     orr_csv_end_row(&w);
     if (!append(r, line->str, error))

@@ -20,7 +20,7 @@ typedef struct {
     OrrReadings readings;
     double error_frac;
     const char *reason; /* "" if ok */
-} OrrRecord;
+} OrrCaseRecord;
 
 /**
  * orr_records_open: @path NULL or "-" is standard output, which knows no earlier rows. A file that
@@ -32,7 +32,7 @@ OrrRecords *orr_records_open(const char *path, const OrrDeviceFacts *facts, GErr
 /* Whether there is a row of this case. */
 bool orr_records_has(const OrrRecords *r, const OrrCase *c);
 /* Appends; on failure (ORR_ERROR_ENV: disk full) the file ends behind the row before. */
-bool orr_records_add(OrrRecords *r, const OrrCase *c, const OrrRecord *record, GError **error);
+bool orr_records_add(OrrRecords *r, const OrrCase *c, const OrrCaseRecord *record, GError **error);
 void orr_records_free(OrrRecords *r);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrRecords, orr_records_free)
 

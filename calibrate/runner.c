@@ -11,7 +11,7 @@ static bool is_refusal(const GError *error) {
     return error->code == ORR_ERROR_NO;
 }
 
-static bool check_result(OrrDevice *d, OrrWork *w, OrrRanks *ranks, OrrRecord *record,
+static bool check_result(OrrDevice *d, OrrWork *w, OrrRanks *ranks, OrrCaseRecord *record,
                          GError **error) {
     GError *mine = NULL;
     double error_frac = NAN, tolerance_frac = 0;
@@ -30,7 +30,7 @@ static bool check_result(OrrDevice *d, OrrWork *w, OrrRanks *ranks, OrrRecord *r
 }
 
 static bool measure(const OrrPlan *plan, OrrDevice *d, OrrRanks *ranks, const OrrCase *c,
-                    OrrRecord *record, GError **error) {
+                    OrrCaseRecord *record, GError **error) {
     GError *mine = NULL;
     OrrWork *w = d->kind->prepare(d, c, &mine);
     bool is_good = orr_ranks_agree(ranks, mine, error);
@@ -45,7 +45,7 @@ static bool measure(const OrrPlan *plan, OrrDevice *d, OrrRanks *ranks, const Or
 static bool do_case(const OrrPlan *plan, OrrDevice *d, OrrRanks *ranks, const OrrCase *c,
                     OrrOutcome *outcome, GError **error) {
     g_autoptr(GError) local = NULL;
-    OrrRecord record = {.status = ORR_STATUS_OK, .error_frac = NAN, .reason = ""};
+    OrrCaseRecord record = {.status = ORR_STATUS_OK, .error_frac = NAN, .reason = ""};
     if (!measure(plan, d, ranks, c, &record, &local)) {
         if (!is_refusal(local)) {
             g_propagate_error(error, g_steal_pointer(&local));

@@ -144,13 +144,15 @@ static void read_surface(OrrKeys *keys, const char *group, OrrSurface *s) {
     }
 }
 
-static OrrSurfaceSet *read_set(OrrKeys *keys, GError **error) {
+OrrSurfaceSet *orr_tables_read(OrrKeys *keys) {
+    static const char *const stacks[] = {"serving", "training", NULL};
     OrrSurfaceSet *set = g_new0(OrrSurfaceSet, 1);
     set->gpu = g_strdup(orr_keys_string(keys, "table", "gpu", NULL, ORR_KEY_REQUIRED));
     set->name = g_strdup(orr_keys_string(keys, "table", "name", NULL, ORR_KEY_REQUIRED));
     set->source = g_strdup(orr_keys_string(keys, "table", "source", NULL, ORR_KEY_REQUIRED));
     set->clock_share = orr_keys_number(keys, "table", "clock_share", ORR_DIM_NONE, 0.1, 1.2, 1.0,
                                        ORR_KEY_REQUIRED);
+    set->is_training = orr_keys_enum(keys, "table", "stack", stacks, 0, ORR_KEY_QUIET) == 1;
     g_auto(GStrv) group = orr_keys_strings(keys, "table", "surfaces", ORR_KEY_REQUIRED);
     uint32_t n = group ? g_strv_length(group) : 0;
     if (n > MAX_SURFACES)
@@ -165,10 +167,39 @@ static OrrSurfaceSet *read_set(OrrKeys *keys, GError **error) {
                               "'%s': expected gemm or attention, a dtype, and perhaps a variant",
                               group[i]);
     }
+    return set;
+}
+
+static OrrSurfaceSet *read_set(OrrKeys *keys, GError **error) {
+    OrrSurfaceSet *set = orr_tables_read(keys);
     if (orr_keys_finish(keys, error))
         return set;
     orr_surface_set_free(set);
     return NULL;
+}
+
+static const char *const pass_words[] = {"forward", "backward"};
+
+bool orr_tables_read_rates(OrrKeys *keys, OrrKernelRates *rates) {
+    static const char group[] = "streaming";
+    *rates = (OrrKernelRates){0};
+    if (!orr_keys_has_group(keys, group))
+        return false;
+    rates->fixed_ns = orr_keys_number(keys, group, "fixed", ORR_DIM_TIME, 0, 1e6, 0, ORR_KEY_QUIET);
+    rates->stream_frac =
+        orr_keys_number(keys, group, "hbm_share", ORR_DIM_FRACTION, 0.01, 1.05, 0, ORR_KEY_QUIET);
+    rates->batched_frac =
+        orr_keys_number(keys, group, "batched_gemm", ORR_DIM_FRACTION, 0.02, 50, 0, ORR_KEY_QUIET);
+    rates->grouped_frac =
+        orr_keys_number(keys, group, "grouped_gemm", ORR_DIM_FRACTION, 0.02, 50, 0, ORR_KEY_QUIET);
+    for (int kind = 0; kind < ORR_N_KERNEL_KINDS; kind++)
+        for (int pass = 0; pass < 2; pass++) {
+            g_autofree char *key = g_strdup_printf(
+                "%s.%s", orr_kernel_kind_name((OrrKernelKind)kind), pass_words[pass]);
+            rates->share[kind][pass] =
+                orr_keys_number(keys, group, key, ORR_DIM_FRACTION, 0.01, 4, 0, ORR_KEY_QUIET);
+        }
+    return true;
 }
 
 OrrSurfaceSet *orr_tables_load(const char *path, GError **error) {
@@ -222,12 +253,13 @@ static void put_surface(GString *out, const OrrSurface *s) {
     }
 }
 
-char *orr_tables_format(const OrrSurfaceSet *set) {
-    GString *out = g_string_new("# Written by calibrate/fit_kernels; do not edit. "
-                                "See doc/models/kernels.md.\n[table]\n");
-    g_string_append_printf(out, "gpu = %s\nname = %s\nsource = %s\nclock_share = ", set->gpu,
+static void put_set(GString *out, const OrrSurfaceSet *set) {
+    g_string_append_printf(out,
+                           "[table]\ngpu = %s\nname = %s\nsource = %s\nclock_share = ", set->gpu,
                            set->name, set->source);
     put_number(out, "%.5g", set->clock_share);
+    if (set->is_training)
+        g_string_append(out, "\nstack = training");
     g_string_append(out, "\nsurfaces = ");
     for (uint32_t i = 0; i < set->n_surfaces; i++) {
         g_autofree char *name = group_name(&set->surfaces[i]);
@@ -236,5 +268,41 @@ char *orr_tables_format(const OrrSurfaceSet *set) {
     g_string_append_c(out, '\n');
     for (uint32_t i = 0; i < set->n_surfaces; i++)
         put_surface(out, &set->surfaces[i]);
+}
+
+char *orr_tables_format(const OrrSurfaceSet *set) {
+    GString *out = g_string_new("# Written by calibrate/fit_kernels; do not edit. "
+                                "See doc/models/kernels.md.\n");
+    put_set(out, set);
     return g_string_free(out, FALSE);
+}
+
+static void put_share(GString *out, const char *key, double frac) {
+    if (!(frac > 0.0))
+        return;
+    g_string_append_printf(out, "%s = ", key);
+    put_number(out, "%.2f", 100.0 * frac);
+    g_string_append(out, " %\n");
+}
+
+void orr_tables_put(GString *out, const OrrSurfaceSet *set) {
+    const OrrKernelRates *rates = &set->rates;
+    g_string_append(out, "\n[streaming]\n");
+    if (rates->fixed_ns > 0.0) {
+        g_string_append(out, "fixed = ");
+        put_number(out, "%.0f", rates->fixed_ns);
+        g_string_append(out, " ns # of a kernel\n");
+    }
+    put_share(out, "hbm_share", rates->stream_frac);
+    put_share(out, "batched_gemm", rates->batched_frac);
+    put_share(out, "grouped_gemm", rates->grouped_frac);
+    for (int kind = 0; kind < ORR_N_KERNEL_KINDS; kind++)
+        for (int pass = 0; pass < 2; pass++) {
+            g_autofree char *key = g_strdup_printf(
+                "%s.%s", orr_kernel_kind_name((OrrKernelKind)kind), pass_words[pass]);
+            put_share(out, key, rates->share[kind][pass]);
+        }
+    g_string_append_c(out, '\n');
+    if (set->n_surfaces)
+        put_set(out, set);
 }

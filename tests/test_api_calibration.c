@@ -42,7 +42,7 @@ static void test_slower_links_make_a_slower_step_and_are_named(void **state) {
     g_autofree char *named = NULL;
     int64_t slow = step_ns(path, &named), shipped = step_ns(NULL, NULL);
     assert_true(slow > shipped + shipped / 20);
-    assert_non_null(strstr(named, "fit.ini"));
+    assert_non_null(strstr(named, "collectives: fit"));
     drop(path);
 }
 
@@ -50,29 +50,55 @@ static void test_unknown_names_and_missing_units_are_refused_with_their_line(voi
     (void)state;
     char *path = write_file("[calibration]\nsource = a test\n[collectives]\n"
                             "ampere.rings.launch_ns = 5 ns\nampere.nvls.launch_ns = 5\n");
-    OrrCollConstants *constants = NULL;
     g_autoptr(GError) error = NULL;
-    assert_false(orr_calibration_read(path, &constants, &error));
-    assert_null(constants);
+    assert_null(orr_calibration_load(path, &error));
     assert_non_null(strstr(error->message, ":4: "));
     assert_non_null(strstr(error->message, ":5: "));
     drop(path);
 }
 
-static void test_a_table_of_kernels_is_none_of_ours(void **state) {
+static void test_a_shipped_table_is_a_calibration_of_kernels_alone(void **state) {
     (void)state;
-    char *path = write_file("[tables]\nsource = a test\n");
-    OrrCollConstants *constants = NULL;
-    assert_true(orr_calibration_read(path, &constants, NULL));
-    assert_null(constants);
+    g_autoptr(OrrCalibration) c = orr_calibration_load("h100_sxm", NULL);
+    assert_non_null(c);
+    assert_non_null(c->surfaces);
+    assert_false(c->surfaces->is_training);
+    assert_null(c->collectives);
+    assert_false(c->has_rates);
+}
+
+static void test_a_file_without_anything_measured_is_refused(void **state) {
+    (void)state;
+    char *path = write_file("[calibration]\nsource = a test\n");
+    g_autoptr(GError) error = NULL;
+    assert_null(orr_calibration_load(path, &error));
+    assert_non_null(strstr(error->message, "holds nothing"));
     drop(path);
+}
+
+/* Rates, launches and overlap alone: the GPU keeps its surfaces. */
+static void test_slower_memory_launches_and_overlap_make_a_slower_step(void **state) {
+    (void)state;
+    static const char *const parts[] = {
+        "[streaming]\nhbm_share = 20 %\n", "[streaming]\nfixed = 30 us\n",
+        "[launches]\nrate = 3 ms\n", "[overlap]\nproducts_beside_collectives = 30 %\n"};
+    int64_t shipped = step_ns(NULL, NULL);
+    for (guint i = 0; i < G_N_ELEMENTS(parts); i++) {
+        g_autofree char *text = g_strconcat("[calibration]\nsource = a test\n", parts[i], NULL);
+        char *path = write_file(text);
+        if (step_ns(path, NULL) <= shipped + shipped / 100)
+            fail_msg("%s changes nothing", parts[i]);
+        drop(path);
+    }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slower_links_make_a_slower_step_and_are_named),
         cmocka_unit_test(test_unknown_names_and_missing_units_are_refused_with_their_line),
-        cmocka_unit_test(test_a_table_of_kernels_is_none_of_ours),
+        cmocka_unit_test(test_a_shipped_table_is_a_calibration_of_kernels_alone),
+        cmocka_unit_test(test_a_file_without_anything_measured_is_refused),
+        cmocka_unit_test(test_slower_memory_launches_and_overlap_make_a_slower_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,7 +70,7 @@ static void test_constants_come_back_within_2_percent(void **state) {
     law->launch_ns *= 1.4, law->step_ns *= 0.7, law->eff_frac *= 0.8;
     Machine m;
     synthesize(&m, &truth);
-    g_autoptr(OrrFit) fit = orr_judge_fit(m.fits, N_TABLES, NULL);
+    g_autoptr(OrrFit) fit = orr_judge_fit(m.fits, N_TABLES, NULL, NULL);
     assert_non_null(fit);
     assert_true(fit->before_frac > 0.05);
     assert_true(fit->after_frac < 0.005);
@@ -88,7 +88,7 @@ static void test_what_no_row_tells_stays(void **state) {
     (void)state;
     Machine m;
     synthesize(&m, NULL);
-    g_autoptr(OrrFit) fit = orr_judge_fit(m.fits, N_TABLES, NULL);
+    g_autoptr(OrrFit) fit = orr_judge_fit(m.fits, N_TABLES, NULL, NULL);
     for (uint32_t i = 0; i < fit->n_parameters; i++)
         assert_null(strstr(fit->parameters[i].name, "nvls"));
     assert_near(fit->constants.arch[ORR_ARCH_AMPERE].nvls.launch_ns,
@@ -101,7 +101,7 @@ static void test_rows_faster_than_the_link_are_refused(void **state) {
     Machine m;
     synthesize(&m, NULL);
     m.rows[2][N_ROWS - 1].out_of_place.time_ns /= 3;
-    g_autoptr(OrrFit) fit = orr_judge_fit(m.fits, N_TABLES, NULL);
+    g_autoptr(OrrFit) fit = orr_judge_fit(m.fits, N_TABLES, NULL, NULL);
     assert_int_equal(fit->n_refused, 1);
     assert_non_null(strstr(fit->notes->pdata[0], "faster than the link"));
     assert_true(fit->after_frac < 0.001);

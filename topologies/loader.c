@@ -118,12 +118,24 @@ static void read_about(OrrKeys *keys, const char *group) {
     g_strfreev(orr_keys_strings(keys, group, "aliases", ORR_KEY_QUIET));
 }
 
+/* A path that a file names is meant from where that file lies. @ref as it is if it is a name. */
+static char *beside(const OrrKeys *keys, const char *ref) {
+    bool is_path = strchr(ref, '/') || g_str_has_suffix(ref, ".ini");
+    if (!is_path || g_path_is_absolute(ref))
+        return g_strdup(ref);
+    g_autofree char *folder = g_path_get_dirname(orr_keys_name(keys));
+    return g_build_filename(folder, g_str_has_prefix(ref, "./") ? ref + 2 : ref, NULL);
+}
+
 OrrGpu *orr_topologies__gpu(OrrKeys *keys, const char *name, const OrrTopologyOptions *options,
                             GError **error) {
     OrrGpu *gpu = g_new0(OrrGpu, 1);
     gpu->name = g_strdup(name);
     read_about(keys, "gpu");
     orr_topologies__read(keys, "gpu", gpu_fields, G_N_ELEMENTS(gpu_fields), gpu);
+    char *surfaces = beside(keys, gpu->surfaces);
+    g_free(gpu->surfaces);
+    gpu->surfaces = surfaces;
     if (gpu->sustained_hz > gpu->boost_hz)
         orr_keys_complain(keys, "gpu", "sustained", "is above boost");
     if ((gpu->nvlink_bytes_per_s > 0) != (gpu->nvlink_links > 0))
@@ -181,7 +193,7 @@ static OrrNode *read_node(OrrKeys *keys, const char *name, const OrrTopologyOpti
     read_about(keys, "node");
     orr_topologies__read(keys, "node", node_fields, G_N_ELEMENTS(node_fields), node);
     read_mesh(keys, node);
-    g_autofree char *gpu = g_strdup(orr_keys_string(keys, "node", "gpu", "", ORR_KEY_REQUIRED));
+    g_autofree char *gpu = beside(keys, orr_keys_string(keys, "node", "gpu", "", ORR_KEY_REQUIRED));
     node->gpu = *gpu ? orr_topology_gpu(gpu, options, error) : NULL;
     if (node->gpu || !*gpu)
         node->pcie_bytes_per_s =
@@ -261,7 +273,7 @@ static bool read_cluster(OrrKeys *keys, OrrClusterSpec *s, const OrrTopologyOpti
             return false;
     } else {
         g_autofree char *node =
-            g_strdup(orr_keys_string(keys, "cluster", "node", "", ORR_KEY_REQUIRED));
+            beside(keys, orr_keys_string(keys, "cluster", "node", "", ORR_KEY_REQUIRED));
         if (!orr_topologies__close(keys, options, error))
             return false;
         s->node = orr_topology_node(node, options, error);

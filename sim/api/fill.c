@@ -24,9 +24,10 @@ static void fill_names(const OrrStepRun *run, OrrRecord *r) {
     static const char *const policies[] = {"none", "selective", "full"};
     orr_record_set(&r->recompute, policies[job->recompute.policy]);
     const char *kernels = run->surfaces ? run->surfaces->name : "none (roofline)";
-    g_autofree char *both = run->collectives ? g_strdup_printf("%s; collectives: %s", kernels,
-                                                               run->request->calibration)
-                                             : g_strdup(kernels);
+    bool has_collectives = run->calibration && run->calibration->collectives;
+    g_autofree char *both =
+        has_collectives ? g_strdup_printf("%s; collectives: %s", kernels, run->calibration->name)
+                        : g_strdup(kernels);
     orr_record_set(&r->calibration, both);
     for (guint i = 0; i < run->sources->inputs->len; i++) {
         const OrrInput *in = run->sources->inputs->pdata[i];

@@ -72,42 +72,21 @@ static bool load_cluster(OrrStepRun *run, const OrrOverride *overrides, uint32_t
     return run->cluster != NULL;
 }
 
-/* A calibration is a file of collectives, whose GPU keeps its own tables of kernels, or such a
- * table. */
-static bool load_collectives(OrrStepRun *run, const char **name, GError **error) {
-    if (!*name)
-        return true;
-    g_autofree char *path = orr_data_find("calibrate/tables", *name, ".ini", error);
-    if (!path) {
-        g_prefix_error(error, "--calibration ");
-        return false;
-    }
-    if (!orr_calibration_read(path, &run->collectives, error))
-        return false;
-    run->nccl.force.constants = run->collectives;
-    if (run->collectives)
-        *name = NULL;
-    return true;
+/* What the calibration says of kernels, collectives and the host. */
+static void use_calibration(OrrStepRun *run) {
+    const OrrCalibration *c = run->calibration;
+    run->surfaces = c ? c->surfaces : NULL;
+    run->nccl.force.constants = c ? c->collectives : NULL;
+    run->profile = orr_calibration_profile(c, run->framework,
+                                           orr_cluster_spec(run->cluster)->node->host_speed);
+    run->cost = orr_cost_new(run->gpu, run->surfaces, !run->job->is_boost);
 }
 
-static bool load_surfaces(OrrStepRun *run, GError **error) {
-    const char *name = run->request->calibration;
-    if (!load_collectives(run, &name, error))
-        return false;
+static bool load_calibration(OrrStepRun *run, GError **error) {
     run->gpu = orr_cluster_spec(run->cluster)->node->gpu;
-    if (!name)
-        name = run->gpu->surfaces;
-    if (name && name[0]) {
-        g_autofree char *path = orr_data_find("calibrate/tables", name, ".ini", error);
-        if (!path) {
-            g_prefix_error(error, "GPU %s: [gpu] surfaces = ", run->gpu->name);
-            return false;
-        }
-        run->surfaces = orr_tables_load(path, error);
-        if (!run->surfaces)
-            return false;
-    }
-    run->cost = orr_cost_new(run->gpu, run->surfaces, !run->job->is_boost);
+    if (!orr_calibration_for(run->request->calibration, run->gpu, &run->calibration, error))
+        return false;
+    use_calibration(run);
     return true;
 }
 
@@ -184,7 +163,7 @@ static bool borrow_specs(OrrStepRun *run, const OrrStepSpecs *s, GError **error)
     run->model = (OrrModel *)s->model;
     run->framework = (OrrFramework *)s->framework;
     run->cluster = (OrrCluster *)s->cluster;
-    run->surfaces = (OrrSurfaceSet *)s->surfaces;
+    run->calibration = (OrrCalibration *)s->calibration;
     const OrrClusterSpec *spec = orr_cluster_spec(run->cluster);
     run->gpu = spec->node->gpu;
     if (!orr_layout_check(run->model, &run->job->layout, &run->job->batch, run->framework,
@@ -193,7 +172,7 @@ static bool borrow_specs(OrrStepRun *run, const OrrStepSpecs *s, GError **error)
                             (const char *const *)run->job->nccl_values, spec->node, &run->nccl,
                             error))
         return false;
-    run->cost = orr_cost_new(run->gpu, run->surfaces, !run->job->is_boost);
+    use_calibration(run);
     return check_precision(run, error) && load_order(run, error) &&
            orr_step__load_perturbs(run, error);
 }
@@ -226,13 +205,13 @@ static bool load_all(OrrStepRun *run, GError **error) {
                   orr_layout_check(run->model, &run->job->layout, &run->job->batch, run->framework,
                                    n_gpus, error),
                   error) &&
-           load_surfaces(run, error) && of_job(run, "", check_precision(run, error), error) &&
+           load_calibration(run, error) && of_job(run, "", check_precision(run, error), error) &&
            load_order(run, error) && orr_step__load_perturbs(run, error);
 }
 
 OrrLowering orr_step__lowering(const OrrStepRun *run) {
     return (OrrLowering){.model = run->model,
-                         .framework = run->framework,
+                         .framework = run->profile ? run->profile : run->framework,
                          .job = run->job,
                          .order = run->order,
                          .is_custom_order = run->is_custom,
@@ -282,7 +261,7 @@ OrrStepRun *orr_step_prepare(const OrrStepRequest *request, GError **error) {
 }
 
 static void free_specs(OrrStepRun *run) {
-    orr_surface_set_free(run->surfaces);
+    orr_calibration_free(run->calibration);
     orr_cluster_free(run->cluster);
     orr_framework_free(run->framework);
     orr_model_free(run->model);
@@ -301,12 +280,12 @@ void orr_step_free(OrrStepRun *run) {
     orr_bound_free(run->folded);
     orr_bound_free(run->bound);
     orr_program_free(run->program);
+    g_free(run->profile);
     orr_placement_free(run->placement);
     orr_perturbs_free(run->perturbs);
     orr_order_free(run->order);
     orr_cost_free(run->cost);
     orr_nccl_env_clear(&run->nccl);
-    g_free(run->collectives);
     orr_sources_free(run->sources);
     orr_record_free(run->record);
     if (!run->request->specs)

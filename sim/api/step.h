@@ -2,9 +2,9 @@
 #ifndef ORR_API_STEP_H
 #define ORR_API_STEP_H
 
+#include "sim/api/calibration.h"
 #include "sim/cluster/cluster.h"
 #include "sim/core/probe.h"
-#include "sim/facts/surface.h"
 #include "sim/program/program.h"
 #include "sim/result/record.h"
 #include "workloads/loader.h"
@@ -15,8 +15,8 @@ typedef struct {
     const OrrJob *job; /* its [nccl] and routing are the cluster's already */
     const OrrModel *model;
     const OrrFramework *framework;
-    const OrrCluster *cluster;     /* with at least the layout's GPUs */
-    const OrrSurfaceSet *surfaces; /* NULL: roofline */
+    const OrrCluster *cluster;         /* with at least the layout's GPUs */
+    const OrrCalibration *calibration; /* NULL: roofline */
 } OrrStepSpecs;
 
 typedef struct {

@@ -2,8 +2,8 @@
 #ifndef ORR_API_STEP_PRIV_H
 #define ORR_API_STEP_PRIV_H
 
+#include "sim/api/calibration.h"
 #include "sim/api/step.h"
-#include "sim/collective/constants.h"
 #include "sim/collective/nccl_env.h"
 #include "sim/exec/exec.h"
 #include "sim/exec/fold.h"
@@ -24,8 +24,9 @@ struct OrrStepRun {
     OrrNcclEnv nccl;
     OrrCluster *cluster;
     const OrrGpu *gpu;
-    OrrSurfaceSet *surfaces;
-    OrrCollConstants *collectives; /* of a calibration; NULL: the shipped ones */
+    OrrFramework *profile;         /* the framework with what was measured; NULL: as it is */
+    OrrCalibration *calibration;   /* NULL: roofline */
+    const OrrSurfaceSet *surfaces; /* of it, or NULL */
     OrrCost *cost;
     OrrOrder *order;
     bool is_custom;

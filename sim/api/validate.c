@@ -17,7 +17,7 @@ typedef struct {
     OrrJudgeCase mapped;
     const OrrCluster *cluster;
     const OrrFramework *framework;
-    const OrrSurfaceSet *surfaces;
+    const OrrCalibration *calibration;
     const char *reason; /* static; NULL: simulated */
     char *detail;
     double step_ns, measured_ns, peak_bytes;
@@ -72,7 +72,7 @@ static void simulate(Case *c) {
     }
     GError *error = NULL;
     bool is_trial = c->row->is_trial;
-    OrrStepSpecs specs = {c->mapped.job, c->mapped.model, c->framework, c->cluster, c->surfaces};
+    OrrStepSpecs specs = {c->mapped.job, c->mapped.model, c->framework, c->cluster, c->calibration};
     OrrStepRequest request = {.specs = &specs, .is_unbound = is_trial};
     g_autoptr(OrrStepRun) run = orr_step_prepare(&request, &error);
     if (!run) {
@@ -120,7 +120,7 @@ static bool begin(Case *c, const OrrValidateRequest *q, OrrValidateShelf *shelf,
         return true;
     }
     const OrrGpu *gpu = orr_cluster_spec(c->cluster)->node->gpu;
-    return orr_validate__surfaces(shelf, gpu, &c->surfaces, error);
+    return orr_validate__calibration(shelf, gpu, &c->calibration, error);
 }
 
 static void run_all(Work *work, const OrrValidateRequest *q) {

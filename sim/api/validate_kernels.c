@@ -72,8 +72,9 @@ static bool place_call(const OrrPublishedCall *call, const char *gpu, OrrValidat
     return true;
 }
 
+/* @constants NULL: the shipped ones. */
 static void judge_call(const OrrPublishedCall *call, const char *gpu, OrrValidateShelf *shelf,
-                       OrrValidationRow *row) {
+                       const OrrCollConstants *constants, OrrValidationRow *row) {
     OrrCommPlace place;
     OrrCollPlan plan;
     row->reason = call_flaw(call, gpu);
@@ -83,8 +84,11 @@ static void judge_call(const OrrPublishedCall *call, const char *gpu, OrrValidat
         row->reason = "no machine of ours is that large";
         return;
     }
-    OrrNcclForce force = {.algo = call->algo, .proto = ORR_N_PROTOS, .version = call->version};
     GError *error = NULL;
+    OrrNcclForce force = {.algo = call->algo,
+                          .proto = ORR_N_PROTOS,
+                          .version = call->version,
+                          .constants = constants};
     if (!orr_collective_plan(call->kind, call->bytes, call->dtype, &place, &force, &plan, &error)) {
         row->reason = "algorithm refused";
         row->detail = g_strdup(error->message);
@@ -95,12 +99,27 @@ static void judge_call(const OrrPublishedCall *call, const char *gpu, OrrValidat
     row->predicted = (double)orr_collective_ns(&plan, call->bytes);
 }
 
+static bool constants_of(const char *gpu, OrrValidateShelf *shelf,
+                         const OrrCollConstants **constants, GError **error) {
+    const OrrCalibration *calibration;
+    const OrrGpu *known = gpu ? orr_validate__gpu(shelf, gpu, error) : NULL;
+    *constants = NULL;
+    if (!gpu)
+        return true;
+    if (!known || !orr_validate__calibration(shelf, known, &calibration, error))
+        return false;
+    *constants = calibration ? calibration->collectives : NULL;
+    return true;
+}
+
 bool orr_validate__calls(const OrrPublished *facts, OrrValidateShelf *shelf, OrrValidation *v,
                          GError **error) {
-    (void)error;
     for (guint i = 0; i < facts->calls->len; i++) {
         const OrrPublishedCall *call = &g_array_index(facts->calls, OrrPublishedCall, i);
         const char *gpu = orr_judge_gpu(call->gpu);
+        const OrrCollConstants *constants;
+        if (!constants_of(gpu, shelf, &constants, error))
+            return false;
         g_autofree char *system = g_strdup_printf(
             "%s %s", call->system,
             call->kind < ORR_N_COLLECTIVES ? orr_collective_name(call->kind) : call->what);
@@ -111,7 +130,7 @@ bool orr_validate__calls(const OrrPublished *facts, OrrValidateShelf *shelf, Orr
                                 .gpu = orr_validation_text(v, gpu ? gpu : call->gpu),
                                 .group = orr_validation_text(v, system),
                                 .bytes = call->bytes};
-        judge_call(call, gpu, shelf, &row);
+        judge_call(call, gpu, shelf, constants, &row);
         g_array_append_val(v->rows, row);
     }
     return true;
@@ -124,15 +143,16 @@ typedef struct {
 } LastCost;
 
 static bool cost_of(LastCost *last, const char *name, OrrValidateShelf *shelf, GError **error) {
-    const OrrSurfaceSet *surfaces;
+    const OrrCalibration *calibration;
     if (last->gpu && strcmp(last->gpu, name) == 0)
         return true;
     const OrrGpu *gpu = orr_validate__gpu(shelf, name, error);
-    if (!gpu || !orr_validate__surfaces(shelf, gpu, &surfaces, error))
+    if (!gpu || !orr_validate__calibration(shelf, gpu, &calibration, error))
         return false;
     orr_cost_free(last->cost);
     last->gpu = name;
-    last->cost = orr_cost_new(gpu, surfaces, false); /* short runs: at boost clocks */
+    last->cost = orr_cost_new(gpu, calibration ? calibration->surfaces : NULL,
+                              false); /* short runs: at boost clocks */
     return true;
 }
 

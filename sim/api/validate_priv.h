@@ -2,14 +2,14 @@
 #ifndef ORR_API_VALIDATE_PRIV_H
 #define ORR_API_VALIDATE_PRIV_H
 
+#include "sim/api/calibration.h"
 #include "sim/api/validate.h"
 #include "sim/cluster/cluster.h"
-#include "sim/facts/surface.h"
 #include "sim/model/spec.h"
 
 /* By name; filled before threads start and only read by them. */
 typedef struct {
-    GHashTable *clusters, *frameworks, *surfaces, *gpus;
+    GHashTable *clusters, *frameworks, *calibrations, *gpus;
     const char *calibration;
 } OrrValidateShelf;
 
@@ -19,9 +19,9 @@ void orr_validate__shelf_clear(OrrValidateShelf *shelf);
 const OrrCluster *orr_validate__cluster(OrrValidateShelf *shelf, const char *ref, GError **error);
 const OrrFramework *orr_validate__framework(OrrValidateShelf *shelf, const char *name,
                                             GError **error);
-/* *@surfaces NULL: the GPU has none. */
-bool orr_validate__surfaces(OrrValidateShelf *shelf, const OrrGpu *gpu,
-                            const OrrSurfaceSet **surfaces, GError **error);
+/* *@calibration NULL: the GPU has none. */
+bool orr_validate__calibration(OrrValidateShelf *shelf, const OrrGpu *gpu,
+                               const OrrCalibration **calibration, GError **error);
 const OrrGpu *orr_validate__gpu(OrrValidateShelf *shelf, const char *name, GError **error);
 
 /* Add the rows of a kind to @v. */

@@ -1,13 +1,11 @@
 /* Files that many rows need: clusters, profiles, tables, GPUs. */
 #include "sim/api/validate_priv.h"
 
-#include "calibrate/tables.h"
-#include "sim/io/data.h"
 #include "topologies/loader.h"
 #include "workloads/loader.h"
 
-static void free_surfaces(void *set) {
-    orr_surface_set_free(set);
+static void free_calibration(void *calibration) {
+    orr_calibration_free(calibration);
 }
 
 static void free_cluster(void *cluster) {
@@ -25,7 +23,7 @@ static void free_gpu(void *gpu) {
 void orr_validate__shelf_init(OrrValidateShelf *shelf, const char *calibration) {
     shelf->clusters = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_cluster);
     shelf->frameworks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_framework);
-    shelf->surfaces = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_surfaces);
+    shelf->calibrations = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_calibration);
     shelf->gpus = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_gpu);
     shelf->calibration = calibration;
 }
@@ -33,7 +31,7 @@ void orr_validate__shelf_init(OrrValidateShelf *shelf, const char *calibration) 
 void orr_validate__shelf_clear(OrrValidateShelf *shelf) {
     g_hash_table_unref(shelf->clusters);
     g_hash_table_unref(shelf->frameworks);
-    g_hash_table_unref(shelf->surfaces);
+    g_hash_table_unref(shelf->calibrations);
     g_hash_table_unref(shelf->gpus);
 }
 
@@ -68,19 +66,19 @@ const OrrGpu *orr_validate__gpu(OrrValidateShelf *shelf, const char *name, GErro
     return gpu;
 }
 
-bool orr_validate__surfaces(OrrValidateShelf *shelf, const OrrGpu *gpu,
-                            const OrrSurfaceSet **surfaces, GError **error) {
-    const char *name = shelf->calibration ? shelf->calibration : gpu->surfaces;
-    *surfaces = NULL;
-    if (!name || !name[0])
+bool orr_validate__calibration(OrrValidateShelf *shelf, const OrrGpu *gpu,
+                               const OrrCalibration **calibration, GError **error) {
+    bool has_own = gpu->surfaces && gpu->surfaces[0];
+    *calibration = NULL;
+    if (!shelf->calibration && !has_own)
         return true;
-    *surfaces = g_hash_table_lookup(shelf->surfaces, name);
-    if (*surfaces)
+    *calibration = g_hash_table_lookup(shelf->calibrations, gpu->name);
+    if (*calibration)
         return true;
-    g_autofree char *path = orr_data_find("calibrate/tables", name, ".ini", error);
-    OrrSurfaceSet *set = path ? orr_tables_load(path, error) : NULL;
-    if (set)
-        g_hash_table_insert(shelf->surfaces, g_strdup(name), set);
-    *surfaces = set;
-    return set != NULL;
+    OrrCalibration *read;
+    if (!orr_calibration_for(shelf->calibration, gpu, &read, error))
+        return false;
+    g_hash_table_insert(shelf->calibrations, g_strdup(gpu->name), read);
+    *calibration = read;
+    return true;
 }

@@ -103,7 +103,7 @@ extern const OrrCommand *const orr_commands[];
 #define ORR_OPTION_STATS                                                                           \
     { "stats", 0, NULL, false, "wall time, memory and rates of the simulation, on stderr" }
 #define ORR_OPTION_CALIBRATION                                                                     \
-    { "calibration", 0, "NAME", false, "efficiency tables to use; default: the GPU file's own" }
+    { "calibration", 0, "NAME", false, "a calibration or efficiency tables; default: the GPU file's own" }
 #define ORR_OPTION_HELP                                                                            \
     { "help", 'h', NULL, false, "this help" }
 #define ORR_OPTION_END                                                                             \

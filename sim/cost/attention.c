@@ -8,9 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Five products of the backward pass for two of the forward (Dao 2023, FlashAttention-2, 4.1). */
-#define BACKWARD_FLOPS 2.5
-
 /* Rate of the backward pass over that of the forward one. Measured pairs, head sizes 64 and 128,
  * long sequences: H100 0.86, 0.90 (flash-attention pull request 2688), Blackwell 0.85, 0.89 (2280).
  */
@@ -33,17 +30,20 @@ static const double generic[ORR_N_ATTN_PARAMS] = {[ORR_ATTN_EFF] = 0.5,
 
 static const char *const mask_names[ORR_N_MASKS] = {"full", "causal"};
 
-static void init_model(OrrCost *cost, const OrrSurfaceSet *set, OrrDtype dtype, int mask,
-                       OrrCostModel *model) {
+/* Backward passes of a machine's own records: their times over ORR_ATTN_BACKWARD_FLOPS. */
+static const char *const back_names[ORR_N_MASKS] = {"full.back", "causal.back"};
+
+static void init_model(OrrCost *cost, const OrrSurfaceSet *set, OrrDtype dtype,
+                       const char *const names[ORR_N_MASKS], int mask, OrrCostModel *model) {
     const OrrGpu *gpu = cost->gpu;
     OrrDtype as = orr_cost__runs_as(gpu, dtype);
     OrrDtype measured = as == ORR_FP16 ? ORR_BF16 : as;
-    model->surface = orr_surface_find(set, ORR_K_ATTENTION, measured, mask_names[mask]);
+    model->surface = orr_surface_find(set, ORR_K_ATTENTION, measured, names[mask]);
     if (!model->surface) /* the other mask runs the same main loop over other keys */
-        model->surface = orr_surface_find(set, ORR_K_ATTENTION, measured, mask_names[!mask]);
+        model->surface = orr_surface_find(set, ORR_K_ATTENTION, measured, names[!mask]);
     memcpy(model->params, model->surface ? model->surface->params : generic, sizeof generic);
     if (!model->surface)
-        model->params[ORR_ATTN_FIXED] = gpu->kernel_fixed_ns;
+        model->params[ORR_ATTN_FIXED] = cost->fixed_ns;
     double peak = gpu->peak_flops_per_s[as];
     model->params[ORR_ATTN_PEAK] = peak > 0.0 ? peak : fmax(gpu->vector_flops_per_s, 1e9);
     model->params[ORR_ATTN_SMS] = gpu->n_sms;
@@ -54,8 +54,10 @@ static void init_model(OrrCost *cost, const OrrSurfaceSet *set, OrrDtype dtype, 
 
 void orr_cost__attention_init(OrrCost *cost, const OrrSurfaceSet *set) {
     for (int d = 0; d < ORR_N_DTYPES; d++)
-        for (int mask = 0; mask < ORR_N_MASKS; mask++)
-            init_model(cost, set, d, mask, &cost->attn[d][mask]);
+        for (int mask = 0; mask < ORR_N_MASKS; mask++) {
+            init_model(cost, set, d, mask_names, mask, &cost->attn[d][mask]);
+            init_model(cost, set, d, back_names, mask, &cost->attn_back[d][mask]);
+        }
 }
 
 static double surface_ratio(const OrrCostModel *model, const OrrAttnShape *shape) {
@@ -66,18 +68,47 @@ static double surface_ratio(const OrrCostModel *model, const OrrAttnShape *shape
     return orr_surface_ratio(model->surface, x);
 }
 
-/* The tables' full-mask rows come from another, slower kernel (vision encoders); a training library
- * runs one main loop for both masks, so the causal fit serves both where there is one. */
+/* The serving tables' full-mask rows come from another, slower kernel (vision encoders); a training
+ * library runs one main loop for both masks, so the causal fit serves both where there is one. */
 static const OrrCostModel *training_model(const OrrCost *cost, uint8_t dtype, bool is_causal) {
+    if (cost->is_training)
+        return &cost->attn[dtype][is_causal];
     const OrrCostModel *causal = &cost->attn[dtype][ORR_MASK_CAUSAL];
     return is_causal || causal->surface ? causal : &cost->attn[dtype][ORR_MASK_FULL];
 }
 
+/* From tables of a serving stack: without what is around attention, for another library. */
+static double serving_ns(const OrrCost *cost, const OrrKernel *k, const OrrCostModel *model,
+                         const OrrAttnShape *shape) {
+    /* the fixed cost of the tables is that of a serving stack with several kernels: not ours */
+    double ns =
+        (orr_form_attn_ns(model->params, shape, cost->clock_frac) - model->params[ORR_ATTN_FIXED]) *
+        surface_ratio(model, shape);
+    if (model->surface)
+        ns = orr_cost__unthrottle(cost, ns);
+    ns /= library_rate[cost->gpu->arch];
+    if (k->pass != ORR_PASS_FORWARD)
+        ns *= ORR_ATTN_BACKWARD_FLOPS / BACKWARD_RATE_FRAC;
+    return ns + cost->fixed_ns * (k->launches > 1 ? k->launches : 1.0);
+}
+
+/* From records of this library: the pass that was measured as it is. */
+static double training_ns(const OrrCost *cost, const OrrKernel *k, const OrrCostModel *forward,
+                          const OrrAttnShape *shape) {
+    const OrrCostModel *back = &cost->attn_back[k->dtype][k->is_causal];
+    bool is_back = k->pass != ORR_PASS_FORWARD, is_measured = is_back && back->surface;
+    const OrrCostModel *model = is_measured ? back : forward;
+    double ns =
+        orr_form_attn_ns(model->params, shape, cost->clock_frac) * surface_ratio(model, shape);
+    ns = orr_cost__unthrottle(cost, ns);
+    if (is_back)
+        ns *= ORR_ATTN_BACKWARD_FLOPS / (is_measured ? 1.0 : BACKWARD_RATE_FRAC);
+    return ns + cost->fixed_ns * (k->launches > 1 ? k->launches - 1.0 : 0.0);
+}
+
 double orr_cost__attention_ns(const OrrCost *cost, const OrrKernel *k) {
-    double launches = k->launches > 1 ? k->launches : 1.0;
-    double fixed_ns = cost->gpu->kernel_fixed_ns * launches;
     if (k->m <= 0 || k->n <= 0 || k->k <= 0 || k->heads == 0 || k->batch < 0)
-        return fixed_ns;
+        return cost->fixed_ns * (k->launches > 1 ? k->launches : 1.0);
     const OrrCostModel *model = training_model(cost, k->dtype, k->is_causal);
     OrrAttnShape shape = {.batch = k->batch > 0 ? (double)k->batch : 1.0,
                           .heads = k->heads,
@@ -89,20 +120,13 @@ double orr_cost__attention_ns(const OrrCost *cost, const OrrKernel *k) {
                           .visited_frac = 1.0,
                           .is_causal = k->is_causal};
     /* a window shows in the FLOPs only: those of the whole mask are an upper bound */
-    double whole = orr_form_attn_flops(&shape) * (k->pass == ORR_PASS_FORWARD ? 1 : BACKWARD_FLOPS);
+    double whole =
+        orr_form_attn_flops(&shape) * (k->pass == ORR_PASS_FORWARD ? 1 : ORR_ATTN_BACKWARD_FLOPS);
     if (k->flops > 0.0 && k->flops < whole)
         shape.visited_frac = k->flops / whole;
     shape.bytes = orr_form_attn_bytes(&shape, model->operand_bytes);
-    /* the fixed cost of the tables is that of a serving stack with several kernels: not ours */
-    double ns = (orr_form_attn_ns(model->params, &shape, cost->clock_frac) -
-                 model->params[ORR_ATTN_FIXED]) *
-                surface_ratio(model, &shape);
-    if (model->surface)
-        ns = orr_cost__unthrottle(cost, ns);
-    ns /= library_rate[cost->gpu->arch];
-    if (k->pass != ORR_PASS_FORWARD)
-        ns *= BACKWARD_FLOPS / BACKWARD_RATE_FRAC;
-    return ns + fixed_ns;
+    bool is_own = cost->is_training && model->surface;
+    return (is_own ? training_ns : serving_ns)(cost, k, model, &shape);
 }
 
 double orr_cost_attention_op_ns(const OrrCost *cost, OrrDtype dtype, bool is_causal, int64_t batch,

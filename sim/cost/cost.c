@@ -15,6 +15,10 @@ OrrCost *orr_cost_new(const OrrGpu *gpu, const OrrSurfaceSet *surfaces, bool is_
         double measured_share = surfaces ? surfaces->clock_share : 1.0;
         cost->clock_frac = fmin(1.0, gpu->sustained_hz / gpu->boost_hz / measured_share);
     }
+    cost->is_training = surfaces && surfaces->is_training;
+    if (surfaces)
+        cost->rates = surfaces->rates;
+    cost->fixed_ns = cost->rates.fixed_ns > 0.0 ? cost->rates.fixed_ns : gpu->kernel_fixed_ns;
     orr_cost__gemm_init(cost, surfaces);
     orr_cost__attention_init(cost, surfaces);
     return cost;
@@ -25,8 +29,10 @@ void orr_cost_free(OrrCost *cost) {
         return;
     for (int d = 0; d < ORR_N_DTYPES; d++) {
         g_free(cost->gemm[d].origin);
-        for (int mask = 0; mask < ORR_N_MASKS; mask++)
+        for (int mask = 0; mask < ORR_N_MASKS; mask++) {
             g_free(cost->attn[d][mask].origin);
+            g_free(cost->attn_back[d][mask].origin);
+        }
     }
     g_free(cost->gemm_block.origin);
     g_free(cost);
@@ -101,5 +107,6 @@ const char *orr_cost_origin(const OrrCost *cost, const OrrKernel *k) {
         return cost->gemm[k->dtype].origin;
     if (k->kind == ORR_K_ATTENTION)
         return cost->attn[k->dtype][ORR_MASK_CAUSAL].origin;
-    return "bytes over HBM bandwidth";
+    return cost->rates.stream_frac > 0.0 ? "bytes over measured bandwidth"
+                                         : "bytes over HBM bandwidth";
 }

@@ -20,6 +20,10 @@ struct OrrCost {
     double clock_frac; /* clock in use over that of the rates; at most 1 */
     OrrCostModel gemm[ORR_N_DTYPES], gemm_block; /* gemm_block: FP8 with scales per 128 */
     OrrCostModel attn[ORR_N_DTYPES][ORR_N_MASKS];
+    OrrCostModel attn_back[ORR_N_DTYPES][ORR_N_MASKS]; /* surface NULL: from the forward pass */
+    bool is_training;                                  /* OrrSurfaceSet.is_training */
+    OrrKernelRates rates;                              /* measured on this machine, or 0 */
+    double fixed_ns;                                   /* of a kernel: measured, or the GPU's */
 };
 
 /* How the tensor cores of @gpu run @dtype: itself where there is a peak for it, else the next

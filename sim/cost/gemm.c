@@ -17,11 +17,12 @@ static void init_model(OrrCost *cost, const OrrSurfaceSet *set, OrrDtype dtype, 
                        OrrCostModel *model) {
     const OrrGpu *gpu = cost->gpu;
     OrrDtype as = orr_cost__runs_as(gpu, dtype);
-    OrrDtype measured = as == ORR_FP16 ? ORR_BF16 : as; /* same units, same rate */
-    model->surface = orr_surface_find(set, ORR_K_GEMM, measured, variant);
+    model->surface = orr_surface_find(set, ORR_K_GEMM, as, variant);
+    if (!model->surface && as == ORR_FP16) /* same units, same rate */
+        model->surface = orr_surface_find(set, ORR_K_GEMM, ORR_BF16, variant);
     memcpy(model->params, model->surface ? model->surface->params : generic, sizeof generic);
     if (!model->surface)
-        model->params[ORR_GEMM_FIXED] = gpu->kernel_fixed_ns;
+        model->params[ORR_GEMM_FIXED] = cost->fixed_ns;
     double peak = gpu->peak_flops_per_s[as];
     model->params[ORR_GEMM_PEAK] = peak > 0.0 ? peak : fmax(gpu->vector_flops_per_s, 1e9);
     model->params[ORR_GEMM_SMS] = gpu->n_sms;
@@ -40,7 +41,7 @@ void orr_cost__gemm_init(OrrCost *cost, const OrrSurfaceSet *set) {
 double orr_cost__gemm_ns(const OrrCost *cost, const OrrKernel *k) {
     double launches = k->launches > 1 ? k->launches : 1.0;
     if (k->m <= 0 || k->n <= 0 || k->k <= 0 || k->batch < 0)
-        return cost->gpu->kernel_fixed_ns * launches;
+        return cost->fixed_ns * launches;
     const OrrCostModel *model = &cost->gemm[k->dtype];
     OrrGemmShape shape = {.m = (double)k->m,
                           .n = (double)k->n,
@@ -56,7 +57,10 @@ double orr_cost__gemm_ns(const OrrCost *cost, const OrrKernel *k) {
         orr_form_gemm_place(&shape, x);
         ns = orr_cost__unthrottle(cost, ns * orr_surface_ratio(model->surface, x));
     }
-    return ns + cost->gpu->kernel_fixed_ns * (launches - 1.0);
+    double frac = k->kind == ORR_K_BATCHED_GEMM   ? cost->rates.batched_frac
+                  : k->kind == ORR_K_GROUPED_GEMM ? cost->rates.grouped_frac
+                                                  : 0.0;
+    return (frac > 0.0 ? ns / frac : ns) + cost->fixed_ns * (launches - 1.0);
 }
 
 double orr_cost_linear_ns(const OrrCost *cost, OrrDtype dtype, bool is_block_scaled, int64_t m,

@@ -34,12 +34,22 @@ static const Share share[ORR_N_KERNEL_KINDS] = {
 #define L2_KEPT_FRAC 0.5
 #define L2_TIME_FRAC (1.0 / 3.5)
 
+/* The share by kind: as measured on this machine, else as above. */
+static double share_of(const OrrCost *cost, const OrrKernel *k) {
+    if (k->kind >= ORR_N_KERNEL_KINDS)
+        return 1.0;
+    bool is_forward = k->pass == ORR_PASS_FORWARD;
+    double measured = cost->rates.share[k->kind][!is_forward];
+    double shipped = is_forward ? share[k->kind].forward : share[k->kind].backward;
+    return measured > 0.0 ? measured : shipped > 0.0 ? shipped : 1.0;
+}
+
 double orr_cost__streaming_ns(const OrrCost *cost, const OrrKernel *k) {
     const OrrGpu *gpu = cost->gpu;
-    double by_kind = 1.0;
-    if (k->kind < ORR_N_KERNEL_KINDS && share[k->kind].forward > 0.0)
-        by_kind = k->pass == ORR_PASS_FORWARD ? share[k->kind].forward : share[k->kind].backward;
-    double streaming = gpu->mem_eff_frac > 0.0 ? gpu->mem_eff_frac : 1.0;
+    double by_kind = share_of(cost, k);
+    double streaming = cost->rates.stream_frac > 0.0 ? cost->rates.stream_frac
+                       : gpu->mem_eff_frac > 0.0     ? gpu->mem_eff_frac
+                                                     : 1.0;
     double rate = gpu->hbm_bytes_per_s * streaming * by_kind;
     double hit = fmin(k->bytes_read, L2_KEPT_FRAC * gpu->l2_bytes);
     double bytes = k->bytes_read + k->bytes_written - hit * (1.0 - L2_TIME_FRAC);
@@ -48,5 +58,5 @@ double orr_cost__streaming_ns(const OrrCost *cost, const OrrKernel *k) {
     if (gpu->vector_flops_per_s > 0.0)
         vector_ns = k->flops / (gpu->vector_flops_per_s * cost->clock_frac) * NS_PER_S;
     double launches = k->launches > 1 ? k->launches : 1.0;
-    return fmax(memory_ns, vector_ns) + gpu->kernel_fixed_ns * launches;
+    return fmax(memory_ns, vector_ns) + cost->fixed_ns * launches;
 }

@@ -54,6 +54,10 @@ typedef struct {
     bool is_causal;
 } OrrAttnShape;
 
+/* FLOPs of fused attention's backward pass over its forward: five products for two (Dao 2023,
+ * FlashAttention-2, section 4.1). */
+#define ORR_ATTN_BACKWARD_FLOPS 2.5
+
 /* HBM traffic of C = A B with a 2-byte result (4 for FP32), perfect reuse. */
 double orr_form_gemm_bytes(const OrrGemmShape *shape);
 /* HBM traffic of fused attention forward: Q, K, V read, O written (2 bytes). */

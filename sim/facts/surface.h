@@ -19,9 +19,21 @@ typedef struct {
     uint32_t n_params;
 } OrrSurface;
 
+/* What records of a machine say of the kernels that have no surface. 0: not measured, then what
+ * sim/cost ships serves. */
+typedef struct {
+    double fixed_ns;                     /* start and drain of a kernel */
+    double stream_frac;                  /* of the HBM rate that plain streams reach */
+    double share[ORR_N_KERNEL_KINDS][2]; /* of that by kind: forward, backward */
+    double batched_frac, grouped_frac;   /* rate of such products over what the surface says */
+} OrrKernelRates;
+
 typedef struct {
     char *gpu, *source, *name;
     double clock_share; /* clock that short measured runs held, over the GPU's boost clock */
+    bool is_training;   /* attention as training libraries have it: backward measured too, nothing
+                           around it; false: tables of a serving stack */
+    OrrKernelRates rates;
     OrrSurface *surfaces;
     uint32_t n_surfaces;
 } OrrSurfaceSet;

@@ -3,14 +3,19 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_PARAMETERS 48
-#define N_ITERATIONS 60  /* ours: it settles in about ten */
+#define MAX_PARAMETERS 96
+#define N_ITERATIONS 100 /* ours: it settles in twenty or so */
 #define PROBE 0.02       /* ours: relative step of the numeric derivative */
-#define TELLS_FRAC 0.002 /* ours: a parameter that moves times by less is not told */
+#define TELLS 2          /* ours: rows that weigh less against the prior tell nothing */
 #define WIRE_MARGIN 1.02 /* ours: clocks and rounding of printed times */
+/* Pull to the shipped value, in squared logs: a parameter e times off costs as much as five rows
+ * 3 % off, the scatter of repeats (doc/models/collectives.md). */
+#define PRIOR_WEIGHT 0.005
 
 typedef struct {
     const OrrFitTable *table;
+    uint32_t row; /* of the table */
+    OrrNcclForce force;
     int64_t bytes;
     OrrDtype dtype;
     double ns;
@@ -18,7 +23,7 @@ typedef struct {
 
 typedef struct {
     OrrFit *fit;
-    GArray *rows; /* Row */
+    GArray *rows, *held; /* Row: fitted, and of other sizes */
     double *at[MAX_PARAMETERS];
     char *name[MAX_PARAMETERS];
     double start[MAX_PARAMETERS];
@@ -27,7 +32,7 @@ typedef struct {
 } Work;
 
 static double predict(const Work *w, const Row *row) {
-    OrrNcclForce force = row->table->force;
+    OrrNcclForce force = row->force;
     OrrCollPlan plan;
     force.constants = &w->fit->constants;
     if (!orr_collective_plan(row->table->table->kind, row->bytes, row->dtype, &row->table->place,
@@ -37,11 +42,18 @@ static double predict(const Work *w, const Row *row) {
     return (double)plan.latency_ns + (double)row->bytes / plan.bytes_per_s * 1e9;
 }
 
+/* One a row, and one a parameter for its distance from where it started. */
+static guint n_residuals(const Work *w) {
+    return w->rows->len + w->n;
+}
+
 static void residuals(const Work *w, double *r) {
     for (guint i = 0; i < w->rows->len; i++) {
         const Row *row = &g_array_index(w->rows, Row, i);
         r[i] = log(predict(w, row) / row->ns);
     }
+    for (uint32_t p = 0; p < w->n; p++)
+        r[w->rows->len + p] = sqrt(PRIOR_WEIGHT) * log(*w->at[p] / w->start[p]);
 }
 
 static double sum_of_squares(const double *r, guint n) {
@@ -56,7 +68,7 @@ static void offer(Work *w, const char *group, const char *key, double *at) {
         return;
     w->at[w->n] = at;
     w->start[w->n] = *at;
-    w->is_share[w->n] = strcmp(key, "eff_frac") == 0;
+    w->is_share[w->n] = g_str_has_suffix(key, "_frac");
     w->name[w->n++] = g_strdup_printf("%s.%s", group, key);
 }
 
@@ -65,6 +77,13 @@ static void offer_law(Work *w, const char *arch, const char *law, OrrCollLaw *at
     offer(w, group, "launch_ns", &at->launch_ns);
     offer(w, group, "step_ns", &at->step_ns);
     offer(w, group, "eff_frac", &at->eff_frac);
+    offer(w, group, "full_ratio", &at->full_frac);
+    offer(w, group, "full_bytes", &at->full_bytes);
+}
+
+static void offer_pcie(Work *w) {
+    for (int p = 0; p < ORR_N_PROTOS; p++)
+        offer_law(w, "pcie", orr_proto_name((OrrProto)p), &w->fit->constants.pcie[p]);
 }
 
 static void offer_arch(Work *w, OrrArch arch) {
@@ -77,6 +96,10 @@ static void offer_arch(Work *w, OrrArch arch) {
     offer_law(w, name, "nvls", &a->nvls);
     offer_law(w, name, "pairs_ll", &a->pairs_ll);
     offer_law(w, name, "pairs", &a->pairs);
+    offer(w, name, "copy_bytes_per_s", &a->copy_bytes_per_s);
+    offer(w, name, "pair_copy_bytes_per_s", &a->pair_copy_bytes_per_s);
+    offer(w, name, "nvls_tree_two_frac", &a->nvls_tree_frac[0]);
+    offer(w, name, "nvls_tree_more_frac", &a->nvls_tree_frac[1]);
 }
 
 static void offer_net(Work *w, OrrNet net) {
@@ -88,11 +111,15 @@ static void offer_net(Work *w, OrrNet net) {
     }
     offer(w, name, "tree_step_ns", &n->tree_step_ns);
     offer(w, name, "launch_ns", &n->launch_ns);
+    offer(w, name, "message_ns", &n->message_ns);
     offer(w, name, "eff_frac", &n->eff_frac);
+    offer(w, name, "ll_bytes_per_s", &n->ll_bytes_per_s);
 }
 
 static void offer_all(Work *w, const OrrFitTable *tables, uint32_t n_tables) {
     uint32_t archs = 0, nets = 0;
+    unsigned lone = 0; /* bits: groups of one GPU a domain, of more */
+    bool has_pcie = false, has_sends = false;
     for (uint32_t t = 0; t < n_tables; t++) {
         const OrrCommPlace *p = &tables[t].place;
         if (!(archs >> p->arch & 1))
@@ -101,23 +128,33 @@ static void offer_all(Work *w, const OrrFitTable *tables, uint32_t n_tables) {
         if (p->n_domains > 1 && !(nets >> p->net & 1))
             offer_net(w, p->net);
         nets |= p->n_domains > 1 ? 1u << p->net : 0;
+        has_pcie = has_pcie || p->nvlink == ORR_NVLINK_NONE;
+        has_sends = has_sends || tables[t].table->kind == ORR_SEND_RECV;
+        lone |= p->n_domains > 1 ? 1 << (p->max_per_domain > 1) : 0;
     }
+    if (has_pcie)
+        offer_pcie(w);
+    if (has_sends)
+        offer(w, "send", "eff_frac", &w->fit->constants.send_eff_frac);
+    if (lone == 3) /* else it is not told from the network's own share */
+        offer(w, "lone", "eff_frac", &w->fit->constants.lone_eff_frac);
 }
 
 /* Leaves what no row tells. */
 static void keep_told(Work *w) {
     guint n_rows = w->rows->len;
-    g_autofree double *base = g_new(double, n_rows), *moved = g_new(double, n_rows);
+    g_autofree double *base = g_new(double, n_residuals(w));
+    g_autofree double *moved = g_new(double, n_residuals(w));
     uint32_t n = 0;
     residuals(w, base);
     for (uint32_t p = 0; p < w->n; p++) {
         double sum = 0;
-        *w->at[p] = w->start[p] * (1 - 5 * PROBE);
+        *w->at[p] = w->start[p] * exp(-PROBE);
         residuals(w, moved);
         *w->at[p] = w->start[p];
         for (guint i = 0; i < n_rows; i++)
-            sum += fabs(moved[i] - base[i]);
-        if (sum / n_rows < TELLS_FRAC) {
+            sum += (moved[i] - base[i]) * (moved[i] - base[i]) / PROBE / PROBE;
+        if (sum < TELLS * PRIOR_WEIGHT) {
             g_free(w->name[p]);
             continue;
         }
@@ -163,7 +200,7 @@ static void set_all(Work *w, const double *log_value) {
 
 /* The step of one iteration, into @step, from the normal equations damped by @lambda. */
 static void newton_step(Work *w, const double *r, double lambda, double *step) {
-    guint n_rows = w->rows->len;
+    guint n_rows = n_residuals(w);
     double(*a)[MAX_PARAMETERS] = g_malloc0(MAX_PARAMETERS * sizeof *a);
     g_autofree double *jacobian = g_new(double, (gsize)n_rows * w->n);
     g_autofree double *moved = g_new(double, n_rows);
@@ -190,7 +227,7 @@ static void newton_step(Work *w, const double *r, double lambda, double *step) {
 }
 
 static void descend(Work *w) {
-    guint n_rows = w->rows->len;
+    guint n_rows = n_residuals(w);
     g_autofree double *r = g_new(double, n_rows), *tried = g_new(double, n_rows);
     double x[MAX_PARAMETERS], step[MAX_PARAMETERS], next[MAX_PARAMETERS], lambda = 1e-3;
     for (uint32_t p = 0; p < w->n; p++)
@@ -213,73 +250,155 @@ static void descend(Work *w) {
     }
 }
 
-/* Above what the links carry: NVLS may (the switch reduces), rings and pairs may not. */
-static bool is_impossible(const OrrFitTable *t, const OrrMeasuredCollective *row, double ns) {
+/* What the wires carry at most, as bus bandwidth; 0: the bound depends on the algorithm. NVLS may
+ * be above one link's rate, because the switch reduces; rings and pairs may not. */
+static double wire_bytes_per_s(const OrrFitTable *t) {
     const OrrCommPlace *p = &t->place;
-    double busbw =
-        (double)row->bytes / ns * 1e9 * orr_measured_bus_factor(t->table->kind, p->n_ranks);
     if (t->table->kind == ORR_ALL_REDUCE && p->has_nvls)
-        return busbw > 2 * WIRE_MARGIN * p->nvlink_bytes_per_s;
+        return 2 * p->nvlink_bytes_per_s;
     if (p->n_domains > 1 && p->max_per_domain > 1)
-        return false; /* hierarchical: the bound depends on the algorithm */
-    double wire = p->n_domains > 1 ? p->nic_bytes_per_s * p->nics_per_domain
-                                   : fmax(p->nvlink_bytes_per_s, p->pcie_bytes_per_s);
-    return busbw > WIRE_MARGIN * wire;
+        return 0; /* hierarchical */
+    return p->n_domains > 1 ? p->nic_bytes_per_s * p->nics_per_domain
+                            : fmax(p->nvlink_bytes_per_s, p->pcie_bytes_per_s);
 }
 
-static void take_rows(Work *w, const OrrFitTable *t) {
+static bool is_impossible(Work *w, const OrrFitTable *t, const OrrMeasuredCollective *row,
+                          double ns) {
+    double wire = wire_bytes_per_s(t);
+    double busbw =
+        (double)row->bytes / ns * 1e9 * orr_measured_bus_factor(t->table->kind, t->place.n_ranks);
+    if (wire <= 0 || busbw <= WIRE_MARGIN * wire)
+        return false;
+    w->fit->n_refused++;
+    g_ptr_array_add(w->fit->notes,
+                    g_strdup_printf("%s:%u: %s of %" G_GINT64_FORMAT " bytes: %.0f GB/s on the "
+                                    "bus, faster than the link (%.0f GB/s%s); not used",
+                                    t->table->name, row->line, orr_collective_name(t->table->kind),
+                                    row->bytes, busbw / 1e9, wire / 1e9,
+                                    t->table->kind == ORR_ALL_REDUCE && t->place.has_nvls
+                                        ? ", twice a wire with NVLS"
+                                        : ""));
+    return true;
+}
+
+/* NCCL's choice does not depend on what is fitted: it is taken once. */
+static bool choose(Row *row) {
+    OrrCollPlan plan;
+    if (!orr_collective_plan(row->table->table->kind, row->bytes, row->dtype, &row->table->place,
+                             &row->table->force, &plan, NULL))
+        return false;
+    row->force = row->table->force;
+    row->force.algo = plan.algo;
+    row->force.proto = plan.proto;
+    return true;
+}
+
+static void take_rows(Work *w, const OrrFitTable *t, const OrrFitSizes *sizes) {
     for (uint32_t i = 0; i < t->table->n_rows; i++) {
         const OrrMeasuredCollective *row = &t->table->rows[i];
-        Row use = {t, row->bytes, row->dtype < ORR_N_DTYPES ? row->dtype : ORR_FP32,
-                   orr_measured_time_ns(row)};
-        if (use.ns <= 0 || row->bytes <= 0)
+        Row use = {.table = t,
+                   .row = i,
+                   .bytes = row->bytes,
+                   .dtype = row->dtype < ORR_N_DTYPES ? row->dtype : ORR_FP32,
+                   .ns = orr_measured_time_ns(row)};
+        if (use.ns <= 0 || row->bytes <= 0 || is_impossible(w, t, row, use.ns) || !choose(&use) ||
+            predict(w, &use) <= 0)
             continue;
-        if (is_impossible(t, row, use.ns)) {
-            w->fit->n_refused++;
-            g_ptr_array_add(w->fit->notes,
-                            g_strdup_printf("%s:%u: %" G_GINT64_FORMAT " bytes: faster than the "
-                                            "link; not used",
-                                            t->table->name, row->line, row->bytes));
-            continue;
-        }
-        if (predict(w, &use) > 0)
-            g_array_append_val(w->rows, use);
+        bool is_held = sizes && sizes->max_bytes > 0 &&
+                       (row->bytes < sizes->min_bytes || row->bytes > sizes->max_bytes);
+        g_array_append_val(is_held ? w->held : w->rows, use);
     }
 }
 
-static double mean_error(const Work *w) {
+static double mean_error(const Work *w, const GArray *rows) {
     double sum = 0;
-    for (guint i = 0; i < w->rows->len; i++) {
-        const Row *row = &g_array_index(w->rows, Row, i);
+    for (guint i = 0; i < rows->len; i++) {
+        const Row *row = &g_array_index(rows, Row, i);
         sum += fabs(predict(w, row) / row->ns - 1);
     }
-    return sum / w->rows->len;
+    return rows->len ? sum / rows->len : 0;
 }
 
-OrrFit *orr_judge_fit(const OrrFitTable *tables, uint32_t n_tables, GError **error) {
+/* Before and after the fit, row by row: fitted ones, then those held out. */
+static void note_calls(Work *w, bool is_after) {
+    OrrFit *fit = w->fit;
+    uint32_t n = 0;
+    for (int held = 0; held < 2; held++) {
+        const GArray *rows = held ? w->held : w->rows;
+        for (guint i = 0; i < rows->len; i++, n++) {
+            const Row *row = &g_array_index(rows, Row, i);
+            OrrFitCall *call = &fit->calls[n];
+            double ns = predict(w, row);
+            if (is_after)
+                call->after_ns = ns;
+            else
+                *call = (OrrFitCall){
+                    row->table, row->row, row->force.algo, row->force.proto, held, row->ns, ns, ns};
+        }
+    }
+}
+
+static void sum_laws(OrrFit *fit) {
+    OrrFitLaw all[ORR_N_ALGOS][ORR_N_PROTOS] = {0};
+    for (uint32_t i = 0; i < fit->n_rows; i++) {
+        const OrrFitCall *call = &fit->calls[i];
+        OrrFitLaw *law = &all[call->algo][call->proto];
+        law->n_rows++;
+        law->before_frac += fabs(call->before_ns / call->measured_ns - 1);
+        law->after_frac += fabs(call->after_ns / call->measured_ns - 1);
+    }
+    fit->laws = g_new0(OrrFitLaw, ORR_N_ALGOS * ORR_N_PROTOS);
+    for (int a = 0; a < ORR_N_ALGOS; a++)
+        for (int p = 0; p < ORR_N_PROTOS; p++) {
+            OrrFitLaw law = all[a][p];
+            if (!law.n_rows)
+                continue;
+            law.algo = (OrrAlgo)a, law.proto = (OrrProto)p;
+            law.before_frac /= law.n_rows, law.after_frac /= law.n_rows;
+            fit->laws[fit->n_laws++] = law;
+        }
+}
+
+static void fit_rows(Work *w, const OrrFitTable *tables, uint32_t n_tables) {
+    OrrFit *fit = w->fit;
+    fit->calls = g_new0(OrrFitCall, fit->n_rows + fit->n_held);
+    note_calls(w, false);
+    fit->before_frac = mean_error(w, w->rows);
+    fit->held_before_frac = mean_error(w, w->held);
+    offer_all(w, tables, n_tables);
+    keep_told(w);
+    descend(w);
+    note_calls(w, true);
+    fit->after_frac = mean_error(w, w->rows);
+    fit->held_after_frac = mean_error(w, w->held);
+    fit->parameters = g_new0(OrrFitParameter, w->n + 1);
+    fit->n_parameters = w->n;
+    for (uint32_t p = 0; p < w->n; p++)
+        fit->parameters[p] = (OrrFitParameter){w->name[p], w->start[p], *w->at[p]};
+    sum_laws(fit);
+}
+
+OrrFit *orr_judge_fit(const OrrFitTable *tables, uint32_t n_tables, const OrrFitSizes *sizes,
+                      GError **error) {
     g_autoptr(OrrFit) fit = g_new0(OrrFit, 1);
-    Work w = {.fit = fit, .rows = g_array_new(FALSE, FALSE, sizeof(Row))};
+    Work w = {.fit = fit,
+              .rows = g_array_new(FALSE, FALSE, sizeof(Row)),
+              .held = g_array_new(FALSE, FALSE, sizeof(Row))};
     fit->constants = *orr_coll_constants_default();
     fit->notes = g_ptr_array_new_with_free_func(g_free);
     for (uint32_t t = 0; t < n_tables; t++)
-        take_rows(&w, &tables[t]);
+        take_rows(&w, &tables[t], sizes);
     fit->n_rows = w.rows->len;
-    if (fit->n_rows == 0) {
-        g_array_unref(w.rows);
-        orr_fail_input(error, "no row that a fit could use");
-        return NULL;
-    }
-    fit->before_frac = mean_error(&w);
-    offer_all(&w, tables, n_tables);
-    keep_told(&w);
-    descend(&w);
-    fit->after_frac = mean_error(&w);
-    fit->parameters = g_new0(OrrFitParameter, w.n + 1);
-    fit->n_parameters = w.n;
-    for (uint32_t p = 0; p < w.n; p++)
-        fit->parameters[p] = (OrrFitParameter){w.name[p], w.start[p], *w.at[p]};
+    fit->n_held = w.held->len;
+    if (fit->n_rows > 0)
+        fit_rows(&w, tables, n_tables);
+    else
+        orr_fail_input(error, "no row of a collective that a fit could use%s",
+                       fit->n_held ? " within the sizes" : "");
+    bool is_done = fit->n_rows > 0;
     g_array_unref(w.rows);
-    return g_steal_pointer(&fit);
+    g_array_unref(w.held);
+    return is_done ? g_steal_pointer(&fit) : NULL;
 }
 
 void orr_fit_free(OrrFit *fit) {
@@ -288,6 +407,8 @@ void orr_fit_free(OrrFit *fit) {
     for (uint32_t i = 0; i < fit->n_parameters; i++)
         g_free(fit->parameters[i].name);
     g_free(fit->parameters);
+    g_free(fit->calls);
+    g_free(fit->laws);
     g_ptr_array_unref(fit->notes);
     g_free(fit);
 }

@@ -3,8 +3,8 @@
  * tables do not tell apart stays as it is.
  *
  * Least squares of ln(predicted / measured) by Levenberg and Marquardt (Marquardt 1963, J. SIAM
- * 11). Left out: the growth of chunks (full_frac, full_bytes), and NCCL's choice, which has
- * constants of its own. */
+ * 11), each parameter held loosely at its shipped value, so that what few rows hardly tell does not
+ * run away. Left out: NCCL's choice, which has constants of its own. */
 #ifndef ORR_JUDGE_FIT_H
 #define ORR_JUDGE_FIT_H
 
@@ -23,17 +23,47 @@ typedef struct {
     double before, after;
 } OrrFitParameter;
 
+/* A row with what shipped and fitted constants say of it. */
+typedef struct {
+    const OrrFitTable *table;
+    uint32_t row; /* of the table */
+    OrrAlgo algo; /* as chosen or forced */
+    OrrProto proto;
+    bool is_held; /* beyond the sizes that were fitted */
+    double measured_ns, before_ns, after_ns;
+} OrrFitCall;
+
+/* Of one algorithm and protocol. */
+typedef struct {
+    OrrAlgo algo;
+    OrrProto proto;
+    uint32_t n_rows;
+    double before_frac, after_frac; /* mean absolute error */
+} OrrFitLaw;
+
 typedef struct {
     OrrCollConstants constants;
     OrrFitParameter *parameters;
     uint32_t n_parameters;
-    uint32_t n_rows, n_refused;     /* refused: faster than the link could be */
-    double before_frac, after_frac; /* mean absolute error over the rows used */
-    GPtrArray *notes;               /* char *: each refused row and why */
+    uint32_t n_rows, n_refused;               /* refused: faster than the link could be */
+    double before_frac, after_frac;           /* mean absolute error over the rows used */
+    uint32_t n_held;                          /* rows of other sizes than were fitted ... */
+    double held_before_frac, held_after_frac; /* ... and their errors */
+    OrrFitCall *calls;                        /* n_rows + n_held of them */
+    OrrFitLaw *laws;
+    uint32_t n_laws;
+    GPtrArray *notes; /* char *: each refused row and why */
 } OrrFit;
 
-/* NULL with @error (ORR_ERROR_INPUT): no sound row. */
-OrrFit *orr_judge_fit(const OrrFitTable *tables, uint32_t n_tables, GError **error);
+/* Sizes to fit, bytes, both ends included; the rows of other sizes are held out. */
+typedef struct {
+    int64_t min_bytes, max_bytes; /* max 0: all */
+} OrrFitSizes;
+
+/* @tables are borrowed while the result lives. @sizes may be NULL: all. NULL with @error
+ * (ORR_ERROR_INPUT): no sound row. */
+OrrFit *orr_judge_fit(const OrrFitTable *tables, uint32_t n_tables, const OrrFitSizes *sizes,
+                      GError **error);
 void orr_fit_free(OrrFit *fit);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrFit, orr_fit_free)
 
