@@ -8,6 +8,7 @@ load 'names.gp'
 table = 'validation.csv'
 stats table using 2:3 name 'all' nooutput
 blocks = int(all_blocks)
+array shapes[3] = [7, 4, 9] # filled circle, open square, filled triangle: with the colour one look each
 array colours[8] = [blue, orange, green, vermilion, purple, sky, grey, yellow]
 low = all_min_x < all_min_y ? all_min_x : all_min_y
 high = all_max_x > all_max_y ? all_max_x : all_max_y
@@ -23,9 +24,10 @@ name(i) = system(sprintf("awk -F, -v want=%d 'BEGIN { b = 0; empty = 0 } /^$/ { 
 { if (empty >= 2) b++; empty = 0; if (b == want && $1 != \"framework\") { print $1; exit } }' %s", i, table))
 set terminal @png_terminal
 set output out . '.png'
-plot x with lines lc rgb '#000000' lw 1.5 title 'exact', \
-     x * 1.2 with lines lc rgb '#888888' dt 2 title '20 % off', x / 1.2 with lines lc rgb '#888888' dt 2 notitle, \
-     for [i = 0 : blocks - 1] table index i using 2:3 with points pt (i < 8 ? 7 : 5) ps 0.6 \
+set samples 200
+plot '+' using 1:($1 / 1.2):($1 * 1.2) with filledcurves lc rgb '#e6e6e6' title 'within 20 %', \
+     x with lines lc rgb '#000000' lw 1.5 title 'exact', \
+     for [i = 0 : blocks - 1] table index i using 2:3 with points pt shapes[i / 8 % 3 + 1] ps 0.8 \
      lc rgb colours[i % 8 + 1] title name(i)
 set terminal @svg_terminal
 set output out . '.svg'

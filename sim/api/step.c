@@ -382,7 +382,8 @@ bool orr_step_execute(OrrStepRun *run, const OrrProbe *probe, const uint32_t *ra
     if (probe && n_ranks > 0 && !probe_run(run, bound, probe, ranks, n_ranks, error))
         return false;
     run->record = orr_record_new();
-    return orr_step__fill(run, error);
+    return orr_step__fill(run, error) &&
+           (run->request->specs || orr_step__fill_interval(run, error));
 }
 
 const OrrRecord *orr_step_record(const OrrStepRun *run) {

@@ -56,5 +56,7 @@ OrrLowering orr_step__lowering(const OrrStepRun *run);
 
 /* Fills run->record from everything else. */
 bool orr_step__fill(OrrStepRun *run, GError **error);
+/* interval.c: how far off such predictions were, into the record. */
+bool orr_step__fill_interval(OrrStepRun *run, GError **error);
 
 #endif

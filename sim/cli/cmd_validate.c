@@ -4,8 +4,10 @@
 #include "plots/plot.h"
 #include "sim/api/validate.h"
 #include "sim/io/progress.h"
+#include "sim/judge/tally.h"
 #include "sim/report/validation.h"
 #include "workloads/published.h"
+#include "workloads/residuals.h"
 
 static const OrrOption options[] = {
     ORR_OPTION_JSON,
@@ -14,6 +16,8 @@ static const OrrOption options[] = {
     ORR_OPTION_OUTPUT,
     {"all-rows", 0, NULL, false, "rows too that their tables do not recommend"},
     {"plot", 0, "DIR", false, "draw predicted against measured into a folder"},
+    {"residuals", 0, "FILE", false,
+     "write the errors of step times by regime: what intervals of reports rest on"},
     {"threads", 0, "N", false, "how many rows at a time; default: as many as processors"},
     ORR_OPTION_CALIBRATION,
     ORR_OPTION_HELP,
@@ -78,6 +82,15 @@ static bool draw(const OrrValidation *v, const char *folder, GError **error) {
            orr_plot_draw(&plot, folder, error);
 }
 
+static bool write_residuals(const OrrValidation *v, const char *path, GError **error) {
+    g_autoptr(OrrResiduals) residuals = orr_judge_residuals(v);
+    g_autoptr(OrrOut) out = orr_out_open(path, error);
+    if (!out)
+        return false;
+    orr_workload_residuals_write(residuals, out);
+    return orr_out_commit(out, error);
+}
+
 static bool run_validate(OrrCli *cli, GError **error) {
     if (orr_cli_has(cli, "json") && orr_cli_has(cli, "csv"))
         return orr_fail_usage(error, "orrery validate: --json or --csv, not both");
@@ -88,7 +101,9 @@ static bool run_validate(OrrCli *cli, GError **error) {
     if (!v)
         return false;
     const char *folder = orr_cli_value(cli, "plot");
-    return write_result(cli, v, error) && (!folder || draw(v, folder, error));
+    const char *residuals = orr_cli_value(cli, "residuals");
+    return write_result(cli, v, error) && (!residuals || write_residuals(v, residuals, error)) &&
+           (!folder || draw(v, folder, error));
 }
 
 const OrrCommand orr_cmd_validate = {

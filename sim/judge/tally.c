@@ -145,3 +145,20 @@ void orr_judge_tally(OrrValidation *v) {
     tally_big(v);
     tally_skips(v);
 }
+
+OrrResiduals *orr_judge_residuals(const OrrValidation *v) {
+    OrrResiduals *out = orr_residuals_new();
+    for (guint i = 0; i < v->rows->len; i++) {
+        const OrrValidationRow *row = &g_array_index(v->rows, OrrValidationRow, i);
+        if (row->kind != ORR_VALIDATED_STEP || row->reason)
+            continue;
+        orr_residuals_add(out, (OrrResidual){.source = row->source,
+                                             .regime = {.framework = row->group,
+                                                        .arch = row->arch,
+                                                        .n_gpus = row->n_gpus,
+                                                        .tp = row->tp,
+                                                        .pp = row->pp},
+                                             .ln = log(row->measured / row->predicted)});
+    }
+    return out;
+}

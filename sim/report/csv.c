@@ -84,6 +84,13 @@ static void put_rates(const OrrRecord *r, Csv *c) {
     c->section = "step", c->item = "";
     put_int(c, "step_time_ns", r->step_time_ns, "ns");
     put_int(c, "first_step_ns", r->first_step_ns, "ns");
+    if (r->interval.n_rows > 0) {
+        put_int(c, "interval_low_ns", r->interval.low_ns, "ns");
+        put_int(c, "interval_median_ns", r->interval.median_ns, "ns");
+        put_int(c, "interval_high_ns", r->interval.high_ns, "ns");
+        put_text(c, "interval_regime", r->interval.regime, "");
+        put_text(c, "interval_outside", r->interval.outside, "");
+    }
     put_int(c, "tokens_per_step", r->tokens_per_step, "tokens");
     put_double(c, "tokens_per_s", r->tokens_per_s, "tokens/s");
     put_double(c, "tokens_per_s_per_gpu", r->tokens_per_s_per_gpu, "tokens/s");

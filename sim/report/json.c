@@ -90,9 +90,25 @@ static void put_layout(const OrrRecord *r, OrrJsonWriter *w) {
     orr_json_end_object(w);
 }
 
+static void put_interval(const OrrRecordInterval *i, OrrJsonWriter *w) {
+    if (i->n_rows == 0)
+        return;
+    orr_json_begin_object(w, "interval");
+    orr_json_put_double(w, "coverage_frac", i->coverage_frac);
+    orr_json_put_int(w, "low_ns", i->low_ns);
+    orr_json_put_int(w, "median_ns", i->median_ns);
+    orr_json_put_int(w, "high_ns", i->high_ns);
+    orr_json_put_int(w, "n_runs", i->n_rows);
+    orr_json_put_int(w, "n_sources", i->n_sources);
+    orr_json_put_string(w, "regime", i->regime);
+    orr_json_put_string(w, "outside", i->outside);
+    orr_json_end_object(w);
+}
+
 static void put_rates(const OrrRecord *r, OrrJsonWriter *w) {
     orr_json_put_int(w, "step_time_ns", r->step_time_ns);
     orr_json_put_int(w, "first_step_ns", r->first_step_ns);
+    put_interval(&r->interval, w);
     orr_json_put_bool(w, "is_periodic", r->is_periodic);
     orr_json_put_int(w, "tokens_per_step", r->tokens_per_step);
     orr_json_put_double(w, "tokens_per_s", r->tokens_per_s);

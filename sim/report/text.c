@@ -28,6 +28,26 @@ static void headline_rates(const OrrRecord *r, OrrOut *out) {
     line(out, "throughput", value, of);
 }
 
+static void headline_interval(const OrrRecord *r, OrrOut *out) {
+    const OrrRecordInterval *i = &r->interval;
+    if (i->n_rows == 0)
+        return;
+    OrrFixed low = orr_report__time((double)i->low_ns), high = orr_report__time((double)i->high_ns);
+    char below[16], above[16];
+    double step = (double)r->step_time_ns;
+    g_ascii_formatd(below, sizeof below, "%+.0f", 100 * ((double)i->low_ns / step - 1));
+    g_ascii_formatd(above, sizeof above, "%+.0f", 100 * ((double)i->high_ns / step - 1));
+    g_autofree char *value = g_strdup_printf("%s to %s", low.text, high.text);
+    g_autofree char *of =
+        g_strdup_printf("would be measured in %.0f of 100 cases (%s to %s %%), by errors on",
+                        100 * i->coverage_frac, below, above);
+    line(out, "likely", value, of);
+    orr_out_printf(out, "  %-33s %u published runs from %u source%s: %s\n", "", i->n_rows,
+                   i->n_sources, i->n_sources > 1 ? "s" : "", i->regime);
+    if (i->outside[0])
+        orr_out_printf(out, "  %-33s none of them had %s\n", "", i->outside);
+}
+
 static void headline_mfu(const OrrRecord *r, OrrOut *out) {
     const OrrRecordMfu *m = &r->mfu[0];
     OrrFixed tflops = orr_report__fixed(r->tflops_per_gpu, r->tflops_per_gpu < 10 ? 3 : 1);
@@ -82,6 +102,7 @@ static void headline(const OrrRecord *r, OrrOut *out) {
     orr_out_printf(out, "%s parameters; %s, %s; orrery %s, seed %" G_GUINT64_FORMAT "\n\n",
                    params.text, r->cluster, r->gpu, r->version, r->seed);
     headline_rates(r, out);
+    headline_interval(r, out);
     headline_mfu(r, out);
     headline_losses(r, out);
     headline_memory(r, out);

@@ -54,12 +54,22 @@ const char *orr_path_owner_name(uint32_t owner) {
     return owner == ORR_PATH_HOST ? "host" : "data";
 }
 
-#define N_STRINGS 12
+#define N_STRINGS 14
 static void strings_of(OrrRecord *r, char **fields[N_STRINGS]) {
-    char **all[N_STRINGS] = {
-        &r->version,           &r->job,          &r->model,     &r->cluster,   &r->gpu,
-        &r->framework,         &r->schedule,     &r->precision, &r->recompute, &r->calibration,
-        &r->layout.rank_order, &r->flops_formula};
+    char **all[N_STRINGS] = {&r->version,
+                             &r->job,
+                             &r->model,
+                             &r->cluster,
+                             &r->gpu,
+                             &r->framework,
+                             &r->schedule,
+                             &r->precision,
+                             &r->recompute,
+                             &r->calibration,
+                             &r->layout.rank_order,
+                             &r->flops_formula,
+                             &r->interval.regime,
+                             &r->interval.outside};
     memcpy(fields, all, sizeof all);
 }
 

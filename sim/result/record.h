@@ -96,6 +96,16 @@ typedef struct {
     int64_t ci95_ns; /* half the width of the 95 % interval of the mean */
 } OrrRecordPercentiles;
 
+/* Where the measured step time of such a job is likely to be: from this program's own errors on
+ * published runs (sim/judge/interval.h). n_rows 0: not taken. */
+typedef struct {
+    double coverage_frac;
+    int64_t low_ns, median_ns, high_ns;
+    uint32_t n_rows, n_sources; /* runs of the regime, and publications they are of */
+    char *regime;               /* what such runs are */
+    char *outside;              /* what of the job no published run had; "": nothing */
+} OrrRecordInterval;
+
 /* A rank that others waited for. */
 typedef struct {
     uint32_t rank;
@@ -133,6 +143,7 @@ typedef struct OrrRecord {
     uint32_t n_stragglers;
     int64_t sound_step_time_ns; /* without the perturbations; 0 if there are none */
     OrrRecordPercentiles percentiles;
+    OrrRecordInterval interval;
     OrrRecordWaits waits; /* of ranks in a step */
 
     uint32_t world_size;

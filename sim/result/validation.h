@@ -20,10 +20,12 @@ extern const char *const orr_validated_names[];
 
 typedef struct {
     OrrValidated kind;
-    uint32_t file, line;  /* file: place in OrrValidation.files */
-    const char *id, *gpu; /* gpu: a file of ours, else as the row says */
-    const char *group;    /* framework profile; system of a collective; kind of a kernel */
-    char *cluster;        /* "h100-ib:64"; NULL: none */
+    uint32_t file, line;       /* file: place in OrrValidation.files */
+    const char *id, *gpu;      /* gpu: a file of ours, else as the row says */
+    const char *group;         /* framework profile; system of a collective; kind of a kernel */
+    char *cluster;             /* "h100-ib:64"; NULL: none */
+    const char *source, *arch; /* of a step: publication, generation of the GPU; else NULL */
+    uint32_t n_gpus, tp, pp;   /* of a step; 0: not known */
     double measured, predicted;
     int64_t bytes;      /* of a collective */
     const char *reason; /* why it was skipped; NULL: compared */
