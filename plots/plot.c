@@ -26,6 +26,13 @@ const OrrPlot orr_run_plots[] = {
     {NULL, NULL},
 };
 
+const OrrPlot orr_share_plots[] = {
+    {"share_occupancy", "what the GPUs of a shared cluster do over time"},
+    {"share_jobs", "what each job of a shared cluster does over time"},
+    {"share_wait", "how long each job of a shared cluster waits"},
+    {NULL, NULL},
+};
+
 const OrrPlot *orr_plot_find(const char *name) {
     for (const OrrPlot *p = orr_plots; p->name; p++)
         if (strcmp(p->name, name) == 0)

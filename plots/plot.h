@@ -9,8 +9,9 @@
 typedef struct {
     const char *name, *summary;
 } OrrPlot;
-extern const OrrPlot orr_plots[];     /* of a step; ends with a name of NULL */
-extern const OrrPlot orr_run_plots[]; /* of a whole run; the same */
+extern const OrrPlot orr_plots[];       /* of a step; ends with a name of NULL */
+extern const OrrPlot orr_run_plots[];   /* of a whole run; the same */
+extern const OrrPlot orr_share_plots[]; /* of a shared cluster */
 /* NULL if there is none of that name. */
 const OrrPlot *orr_plot_find(const char *name);
 

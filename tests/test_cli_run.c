@@ -73,11 +73,6 @@ static void test_bad_lines_and_files_are_told(void **state) {
         {"run llama70b-500b-8 --seeds 1", 1, {"the answer is no"}},
         {"run llama70b-500b-64 --seeds 2 --set run.failure_scale=1e6", 3, {"no time to train"}},
         {"run bloom-176b-saves --events /no/such/folder/x", 4, {"/no/such/folder"}},
-        {"run --shared two-racks-a-dya", 3, {"two-racks-a-day"}},
-        {"run --shared two-racks-a-day --seeds 3", 2, {"--seeds does not apply"}},
-        {"run --shared two-racks-a-day --set share.policy=lottery", 3, {"lottery", "fcfs"}},
-        {"run --shared two-racks-a-day --set share.nodes=2", 3, {"more than the empty cluster"}},
-        {"run --shared two-racks-a-day --set share.classes=a:3", 3, {"of 3 nodes"}},
         {"import failures /dev/null", 3, {"/dev/null"}},
     };
     (void)state;
@@ -88,8 +83,6 @@ static void test_good_lines_answer(void **state) {
     static const Case cases[] = {
         {"run bloom-176b-saves --seeds 3", 0, {"gpu_failure", "total = wall time"}},
         {"run tiny --seeds 2 --set run.steps=5 --json", 0, {"orrery.run/1", "\"seeds\": 2"}},
-        {"run --shared two-racks-a-day --json", 0, {"orrery.share/1", "idle_fragmented"}},
-        {"run --shared two-racks-a-day --csv", 0, {"name,gpus,submit_ns", "urgent,64,"}},
         {"show failure meta-rsc1", 0, {"1.803", "0.225"}},
         {"show price h100-specialty-2026-05", 0, {"18.0 months"}},
         {"list runs", 0, {"llama3-405b-54d"}},

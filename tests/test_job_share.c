@@ -1,40 +1,7 @@
 /* Shared clusters: cases worked out by hand, and the account of random ones. */
-#include "tests/near.h"
+#include "tests/share_cases.h"
 
 #include "sim/base/random.h"
-#include "sim/job/share.h"
-
-#define H INT64_C(3600000000000)
-
-static OrrShareSpec *cluster(OrrSharePolicy policy, uint32_t nodes) {
-    OrrShareSpec *s = orr_share_spec_new();
-    s->n_nodes = nodes, s->gpus_per_node = 8;
-    s->nodes_per_rack = 2, s->racks_per_block = 2;
-    s->policy = policy;
-    return s;
-}
-
-static OrrShareJob *submit(OrrShareSpec *s, int64_t at_h, uint32_t gpus, int64_t hours) {
-    s->jobs = g_renew(OrrShareJob, s->jobs, s->n_jobs + 1);
-    OrrShareJob *j = &s->jobs[s->n_jobs];
-    *j = (OrrShareJob){.name = g_strdup_printf("job%u", s->n_jobs),
-                       .submit_ns = at_h * H,
-                       .work_ns = hours * H,
-                       .limit_ns = hours * H,
-                       .gpus = gpus,
-                       .selector = g_strdup("")};
-    s->n_jobs++;
-    return j;
-}
-
-static void simulate(const OrrShareSpec *s, OrrShareResult *r, OrrShareAccount *a) {
-    g_autoptr(GError) error = NULL;
-    if (!orr_share_check(s, &error))
-        fail_msg("%s", error->message);
-    orr_share_simulate(s, r, a);
-    int64_t sum = a->useful + a->lost + a->idle_empty + a->idle_short + a->idle_fragmented;
-    assert_int_equal(sum, (int64_t)a->units * a->makespan_ns);
-}
 
 static void test_first_come_holds_up_the_rest(void **state) {
     (void)state;
@@ -52,7 +19,7 @@ static void test_first_come_holds_up_the_rest(void **state) {
         assert_int_equal(r[3].start_ns, 15 * H);
         assert_int_equal(r[1].waited_ns, 9 * H);
         if (p == ORR_SHARE_FCFS)
-            assert_int_equal(a.idle_short, 16 * 9 * H);
+            assert_int_equal((int64_t)a.part[ORR_SHARE_SHORT], 16 * 9 * H);
     }
 }
 
@@ -62,22 +29,22 @@ static void test_higher_priority_goes_first_or_makes_room(void **state) {
         g_autoptr(OrrShareSpec) s = cluster(p, 2);
         OrrShareJob *low = submit(s, 0, 16, 10);
         low->is_preemptible = true;
-        low->save_ns = 3 * H, low->save_takes_ns = H, low->restart_ns = H;
+        low->save_ns = 3 * H, low->save_takes_ns = H, low->restart_ns = H; /* no notice */
         submit(s, 1, 16, 1);
         submit(s, 2, 16, 4)->priority = 5;
         OrrShareResult r[3];
         OrrShareAccount a;
         simulate(s, r, &a);
         if (p == ORR_SHARE_PRIORITY) {
-            assert_int_equal(r[2].start_ns, 10 * H);
-            assert_int_equal(r[1].start_ns, 14 * H);
+            assert_int_equal(r[2].start_ns, 13 * H); /* ten hours of work and three to save */
+            assert_int_equal(r[1].start_ns, 17 * H);
             continue;
         }
         /* no checkpoint by 2 h: all of it again, and an hour to start, behind the urgent one */
         assert_int_equal(r[2].start_ns, 2 * H);
         assert_int_equal(r[0].preemptions, 1);
-        assert_int_equal(r[0].end_ns, (6 + 1 + 10) * H);
-        assert_int_equal(r[0].lost_ns, 3 * H);
+        assert_int_equal(r[0].end_ns, (6 + 1 + 10 + 3) * H); /* three saves of an hour */
+        assert_int_equal(r[0].lost_ns, 6 * H);
         assert_int_equal(r[0].waited_ns, 4 * H);
     }
 }
@@ -93,9 +60,9 @@ static void test_notice_is_time_to_save(void **state) {
     OrrShareResult r[2];
     OrrShareAccount a;
     simulate(s, r, &a);
-    assert_int_equal(r[1].start_ns, 3 * H);
-    assert_int_equal(r[0].lost_ns, H / 2); /* the save itself */
-    assert_int_equal(r[0].end_ns, 7 * H + 10 * H - 5 * H / 2);
+    assert_int_equal(r[1].start_ns, 5 * H / 2); /* it goes as soon as it is saved */
+    assert_int_equal(r[0].lost_ns, H / 2);      /* the save itself */
+    assert_int_equal(r[0].end_ns, 13 * H / 2 + 8 * H);
 }
 
 static void test_fragments_are_told_from_lack(void **state) {
@@ -108,8 +75,8 @@ static void test_fragments_are_told_from_lack(void **state) {
     OrrShareAccount a;
     simulate(s, r, &a);
     assert_int_equal(r[4].start_ns, 2 * H);
-    assert_int_equal(a.idle_fragmented, 12 * H);
-    assert_int_equal(a.idle_short, 0);
+    assert_int_equal((int64_t)a.part[ORR_SHARE_FRAGMENTED], 12 * H);
+    assert_int_equal((int64_t)a.part[ORR_SHARE_SHORT], 0);
 }
 
 static void test_places_and_classes_are_kept(void **state) {

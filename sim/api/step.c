@@ -226,7 +226,11 @@ OrrLowering orr_step__lowering(const OrrStepRun *run) {
 
 static bool lower(OrrStepRun *run, GError **error) {
     uint32_t n = (uint32_t)orr_layout_world(&run->job->layout);
-    run->placement = run->job->is_random_placement
+    const OrrStepSpecs *specs = run->request->specs;
+    const OrrPlacement *given = specs ? specs->placement : NULL;
+    run->placement = given && given->gpu_of_rank
+                         ? orr_placement_explicit(run->cluster, given->gpu_of_rank, n, error)
+                     : run->job->is_random_placement
                          ? orr_placement_random(run->cluster, n, run->job->seed, error)
                          : orr_placement_linear(run->cluster, n, error);
     if (!run->placement || !orr_perturbs_check(run->perturbs, run->cluster, n, error))

@@ -3,7 +3,7 @@
 #define ORR_API_STEP_H
 
 #include "sim/api/calibration.h"
-#include "sim/cluster/cluster.h"
+#include "sim/cluster/placement.h"
 #include "sim/core/probe.h"
 #include "sim/program/program.h"
 #include "sim/result/record.h"
@@ -17,6 +17,7 @@ typedef struct {
     const OrrFramework *framework;
     const OrrCluster *cluster;         /* with at least the layout's GPUs */
     const OrrCalibration *calibration; /* NULL: roofline */
+    const OrrPlacement *placement;     /* NULL: as the job says */
 } OrrStepSpecs;
 
 typedef struct {

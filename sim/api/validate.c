@@ -72,7 +72,11 @@ static void simulate(Case *c) {
     }
     GError *error = NULL;
     bool is_trial = c->row->is_trial;
-    OrrStepSpecs specs = {c->mapped.job, c->mapped.model, c->framework, c->cluster, c->calibration};
+    OrrStepSpecs specs = {.job = c->mapped.job,
+                          .model = c->mapped.model,
+                          .framework = c->framework,
+                          .cluster = c->cluster,
+                          .calibration = c->calibration};
     OrrStepRequest request = {.specs = &specs, .is_unbound = is_trial};
     g_autoptr(OrrStepRun) run = orr_step_prepare(&request, &error);
     if (!run) {

@@ -149,6 +149,8 @@ static bool add_plots(GPtrArray *to, const char *kind, GError **error) {
         add(to, p->name, p->summary, "DESIGN.md, section 8");
     for (const OrrPlot *p = orr_run_plots; p->name; p++)
         add(to, p->name, p->summary, "orrery run --plots; doc/models/runs.md");
+    for (const OrrPlot *p = orr_share_plots; p->name; p++)
+        add(to, p->name, p->summary, "orrery run --shared --plots; doc/models/sharing.md");
     return true;
 }
 

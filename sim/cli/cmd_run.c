@@ -284,14 +284,17 @@ const OrrCommand orr_cmd_run = {
         "can "
         "be set; all other groups are the job's. With --resume a run that was killed goes on and "
         "ends with the same bytes. --events and --trace are of the first seed: --seed 17 --seeds 1 "
-        "replays that one alone. With --shared several jobs wait for one cluster: gangs, places, "
-        "priority, "
-        "backfill and preemption, each hour of each GPU accounted for. Exit status 1: the step "
-        "does not fit in memory.\n\n"
+        "replays that one alone. Exit status 1: the step does not fit in memory.\n\n"
+        "With --shared RUN is a name (orrery list shares) or the path of a file of several jobs "
+        "that wait for one cluster: gangs, places, priority, backfill and preemption, failures of "
+        "nodes, spot, slices of GPUs and a shared store, each hour of each GPU accounted for. One "
+        "seed unless --seeds says more; groups share, failures, spot, store, those of clusters and "
+        "those of prices can be set.\n\n"
         "  orrery run llama3-405b-54d\n"
         "  orrery run llama3-405b-54d --seeds 1000 --resume seeds.journal --json -o run.json\n"
         "  orrery run llama3-8b-8 --set run.tokens=15e9 --set run.noise=2%\n"
-        "  orrery run --shared two-racks-a-day --set share.policy=fcfs",
+        "  orrery run --shared two-racks-a-day --set share.policy=fcfs\n"
+        "  orrery run --shared spot-ablations --seeds 200 --plots out",
     .min_arguments = 1,
     .max_arguments = 1,
     .options = options,

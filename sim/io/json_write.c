@@ -108,6 +108,21 @@ void orr_json_put_int(OrrJsonWriter *w, const char *key, int64_t value) {
     orr_out_printf(w->out, "%" G_GINT64_FORMAT, value);
 }
 
+void orr_json_put_wide(OrrJsonWriter *w, const char *key, __int128 value) {
+    char digits[48];
+    guint at = sizeof digits;
+    unsigned __int128 rest = value < 0 ? -(unsigned __int128)value : (unsigned __int128)value;
+    digits[--at] = '\0';
+    do {
+        digits[--at] = (char)('0' + (int)(rest % 10));
+        rest /= 10;
+    } while (rest > 0);
+    if (value < 0)
+        digits[--at] = '-';
+    begin_member(w, key);
+    orr_out_puts(w->out, digits + at);
+}
+
 void orr_json_put_double(OrrJsonWriter *w, const char *key, double value) {
     begin_member(w, key);
     if (isfinite(value))

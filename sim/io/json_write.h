@@ -22,6 +22,8 @@ void orr_json_begin_array(OrrJsonWriter *w, const char *key);
 void orr_json_begin_array_inline(OrrJsonWriter *w, const char *key);
 void orr_json_end_array(OrrJsonWriter *w);
 void orr_json_put_int(OrrJsonWriter *w, const char *key, int64_t value);
+/* Of any size: JSON's integers have no end, though some readers do. */
+void orr_json_put_wide(OrrJsonWriter *w, const char *key, __int128 value);
 /* Shortest decimal that reads back the same; null if not finite. */
 void orr_json_put_double(OrrJsonWriter *w, const char *key, double value);
 void orr_json_put_bool(OrrJsonWriter *w, const char *key, bool value);

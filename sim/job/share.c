@@ -1,308 +1,238 @@
 #include "sim/job/share.h"
 
+#include "sim/base/units.h"
 #include "sim/job/share_priv.h"
 
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-typedef enum { WAITING, RUNNING, DRAINING, ENDED, TO_COME } State;
-typedef struct {
-    State state;
-    Grant grant;
-    int64_t began_ns, ends_ns; /* of this turn */
-    int64_t done_ns;           /* work that is kept */
-    int64_t queued_ns;         /* when it came into the queue this time */
-    bool saves;                /* draining: its state is saved in the notice */
-} Turn;
+/* Ours: a second. So many events without a checkpoint or an end, and there will be none. */
+#define MOST_IN_VAIN 1000000u
 
-typedef struct {
-    const OrrShareSpec *spec;
-    OrrShareResult *results;
-    OrrShareAccount *account;
-    Floor floor;
-    Turn *turns;
-    uint32_t *queue, n_queue; /* in order of turn */
-    int64_t now;
-} Share;
+const char *const orr_share_owner_names[] = {"useful",     "spread",     "rework",         "start",
+                                             "checkpoint", "detect",     "down",           "away",
+                                             "idle_empty", "idle_short", "idle_fragmented"};
+const char *const orr_share_event_names[] = {
+    "submitted", "started",     "saved",       "notice",    "preempted", "failed", "requeued",
+    "ended",     "node_failed", "node_notice", "node_gone", "node_back", "span",   "levels"};
 
-/* How long the work takes on what the job asks for: slices are slower than their share. */
-static int64_t length_ns(const OrrShareSpec *s, const OrrShareJob *j, int64_t work_ns) {
-    if (j->gpus > 0)
-        return work_ns;
-    double share = (double)j->slices / s->slices_per_gpu;
-    return (int64_t)ceil((double)work_ns / share * (1 + s->slice_slow_frac));
+bool orr_share_is_drawn(const OrrShareSpec *s) {
+    return s->node_mtbf_ns > 0 || (s->spot_classes && s->reclaim_mtbf_ns > 0);
 }
 
-bool orr_share_check(const OrrShareSpec *s, GError **error) {
+static bool check_cluster(const OrrShareSpec *s, GError **error) {
     if (s->n_nodes == 0 || s->gpus_per_node == 0 || s->slices_per_gpu == 0 ||
         s->nodes_per_rack == 0 || s->racks_per_block == 0)
         return orr_fail_input(error, "the shared cluster has no nodes, GPUs, slices or racks");
+    if ((uint64_t)s->n_nodes * s->gpus_per_node * s->slices_per_gpu > 1u << 27)
+        return orr_fail_input(error, "the shared cluster has more than %u GPUs and slices",
+                              1u << 27);
+    if (s->slicing == ORR_SLICING_MIG && s->slices_per_gpu != 7 && s->slices_per_gpu != 1)
+        return orr_fail_input(error, "slicing = mig: a GPU has 7 slices, not %u",
+                              s->slices_per_gpu);
+    return true;
+}
+
+static bool limit_fails(int64_t length_ns, GError **error) {
+    g_autofree char *length = orr_units_time(length_ns);
+    return orr_fail_input(error, "its limit is below the time that it takes, %s", length);
+}
+
+static bool check_job(const OrrShareSpec *s, const OrrShareJob *j, Floor *empty, GError **error) {
+    if ((j->gpus > 0) == (j->slices > 0) || j->slices > s->slices_per_gpu)
+        return orr_fail_input(error, "takes whole GPUs, or 1 to %u slices of one",
+                              s->slices_per_gpu);
+    if (j->slices > 0 && s->slices_per_gpu > 1 && s->slicing == ORR_SLICING_MIG &&
+        !orr_share__mig_has(j->slices))
+        return orr_fail_input(error, "MIG has no profile of %u slices; 1, 2, 3, 4 or 7 would do",
+                              j->slices);
+    if (j->work_ns <= 0)
+        return orr_fail_input(error, "has no work to do");
+    int64_t length = orr_share_length_ns(s, j, j->work_ns);
+    if (j->limit_ns > 0 && j->limit_ns < length - (length >> 30)) /* rates are rounded */
+        return limit_fails(length, error);
+    if (orr_share__place(empty, j, NULL))
+        return true;
+    return orr_fail_input(error, "%u GPUs in one %s%s%s are more than the empty cluster has",
+                          j->gpus,
+                          j->place == ORR_PLACE_ANY ? "cluster" : orr_place_names[j->place],
+                          *j->selector ? " of class " : "", j->selector);
+}
+
+bool orr_share_check(const OrrShareSpec *s, GError **error) {
+    if (!check_cluster(s, error))
+        return false;
     Floor empty = orr_share__floor(s);
     bool is_fine = true;
     for (uint32_t i = 0; i < s->n_jobs && is_fine; i++) {
         const OrrShareJob *j = &s->jobs[i];
-        if ((j->gpus > 0) == (j->slices > 0) || j->slices > s->slices_per_gpu)
-            is_fine = orr_fail_input(error, "job %s: takes whole GPUs, or 1 to %u slices of one",
-                                     j->name, s->slices_per_gpu);
-        else if (j->work_ns <= 0 || j->limit_ns < length_ns(s, j, j->work_ns))
-            is_fine =
-                orr_fail_input(error, "job %s: its limit is below the time that it takes", j->name);
-        else if (!orr_share__place(&empty, j, NULL))
-            is_fine = orr_fail_input(
-                error,
-                "job %s: %u GPUs in one %s%s%s are more than the empty "
-                "cluster has",
-                j->name, j->gpus, j->place == ORR_PLACE_ANY ? "cluster" : orr_place_names[j->place],
-                *j->selector ? " of class " : "", j->selector);
+        is_fine = check_job(s, j, &empty, error);
+        if (!is_fine && j->line > 0)
+            g_prefix_error(error, "%s:%u: job %s: ", s->table, j->line, j->name);
+        else if (!is_fine)
+            g_prefix_error(error, "job %s: ", j->name);
     }
-    g_free(empty.free);
+    orr_share__floor_clear(&empty);
     return is_fine;
 }
 
-/* Whether job @a stands before @b in the queue. */
-static bool is_before(const Share *h, uint32_t a, uint32_t b) {
-    const OrrShareJob *x = &h->spec->jobs[a], *y = &h->spec->jobs[b];
-    if (h->spec->policy >= ORR_SHARE_PRIORITY && x->priority != y->priority)
-        return x->priority > y->priority;
-    if (x->submit_ns != y->submit_ns)
-        return x->submit_ns < y->submit_ns;
-    return a < b;
+void orr_share_closest(const OrrShareSpec *s, const OrrShareJob *j, uint32_t *racks,
+                       uint32_t *blocks) {
+    uint32_t nodes = MAX(1, (j->gpus + s->gpus_per_node - 1) / s->gpus_per_node);
+    *racks = (nodes + s->nodes_per_rack - 1) / s->nodes_per_rack;
+    *blocks = (*racks + s->racks_per_block - 1) / s->racks_per_block;
 }
 
-static void enqueue(Share *h, uint32_t job) {
-    uint32_t at = h->n_queue++;
-    for (; at > 0 && is_before(h, job, h->queue[at - 1]); at--)
-        h->queue[at] = h->queue[at - 1];
-    h->queue[at] = job;
-    h->turns[job].state = WAITING;
-    h->turns[job].queued_ns = h->now;
-}
-
-static uint32_t count_racks(const OrrShareSpec *s, const Grant *g) {
-    uint32_t racks = 0;
-    for (uint32_t i = 0; i < g->n; i++) {
-        bool is_new = true;
-        for (uint32_t k = 0; k < i && is_new; k++)
-            is_new = g->nodes[k] / s->nodes_per_rack != g->nodes[i] / s->nodes_per_rack;
-        racks += is_new;
+void orr_share__tell(const Share *h, OrrShareEventKind kind, uint32_t job, uint32_t node) {
+    if (!h->options->probe)
+        return;
+    OrrShareEvent e = {
+        .kind = kind, .begin_ns = h->now, .now_ns = h->now, .job = job, .node = node};
+    if (job != ORR_SHARE_NONE) {
+        e.nodes = h->turns[job].grant.nodes;
+        e.units = h->turns[job].grant.units;
+        e.n_nodes = h->turns[job].grant.n;
     }
-    return racks;
+    h->options->probe->event(h->options->probe->data, &e);
 }
 
-static void start(Share *h, uint32_t place_in_queue) {
-    uint32_t job = h->queue[place_in_queue];
-    const OrrShareJob *j = &h->spec->jobs[job];
-    Turn *t = &h->turns[job];
-    OrrShareResult *r = &h->results[job];
-    bool has_room = orr_share__place(&h->floor, j, &t->grant);
-    g_assert(has_room);
-    memmove(h->queue + place_in_queue, h->queue + place_in_queue + 1,
-            (--h->n_queue - place_in_queue) * sizeof *h->queue);
-    bool is_again = r->start_ns >= 0;
-    int64_t again = is_again ? j->restart_ns : 0;
-    t->state = RUNNING;
-    t->began_ns = h->now;
-    t->ends_ns = h->now + again + length_ns(h->spec, j, j->work_ns) - t->done_ns;
-    r->waited_ns += h->now - t->queued_ns;
-    r->racks = count_racks(h->spec, &t->grant);
-    if (!is_again)
-        r->start_ns = h->now;
-}
-
-/* When a running job ends at the latest, as far as the scheduler knows. */
-static int64_t promised_ns(const Share *h, uint32_t job) {
-    const Turn *t = &h->turns[job];
-    if (t->state == DRAINING)
-        return t->ends_ns;
-    return MAX(t->began_ns + h->spec->jobs[job].limit_ns, t->ends_ns);
-}
-
-/* The earliest time that @first has room if everything runs to its limit. @extra: as if that one
- * ran from now on too; UINT32_MAX: none. */
-static int64_t reservation(const Share *h, uint32_t first, uint32_t extra) {
-    Floor f = orr_share__floor_copy(&h->floor);
-    uint32_t n = h->spec->n_jobs;
-    g_autofree bool *is_back = g_new0(bool, n + 1);
-    Grant grant = {0};
-    int64_t at = h->now, extra_end = INT64_MAX;
-    if (extra != UINT32_MAX) {
-        orr_share__place(&f, &h->spec->jobs[extra], &grant);
-        extra_end = h->now + h->spec->jobs[extra].limit_ns;
-    }
-    while (!orr_share__place(&f, &h->spec->jobs[first], NULL)) {
-        uint32_t next = UINT32_MAX;
-        int64_t next_ns = grant.n > 0 ? extra_end : INT64_MAX;
-        for (uint32_t i = 0; i < n; i++) {
-            bool holds = h->turns[i].state == RUNNING || h->turns[i].state == DRAINING;
-            if (holds && !is_back[i] && promised_ns(h, i) < next_ns) {
-                next = i;
-                next_ns = promised_ns(h, i);
-            }
-        }
-        at = next_ns;
-        if (next == UINT32_MAX) {
-            orr_share__release(&f, &grant);
-            continue;
-        }
-        is_back[next] = true;
-        const Grant *g = &h->turns[next].grant;
-        for (uint32_t k = 0; k < g->n; k++)
-            f.free[g->nodes[k]] += g->units[k];
-    }
-    orr_share__grant_clear(&grant);
-    g_free(f.free);
-    return at;
-}
-
-/* Lower jobs that would make room for @first: the lowest and youngest first. false if all of them
- * are not enough, or enough is being freed already. */
-static bool make_room(Share *h, uint32_t first) {
-    const OrrShareSpec *s = h->spec;
-    Floor f = orr_share__floor_copy(&h->floor);
-    g_autofree bool *is_chosen = g_new0(bool, s->n_jobs + 1);
-    for (uint32_t i = 0; i < s->n_jobs; i++)
-        for (uint32_t k = 0; h->turns[i].state == DRAINING && k < h->turns[i].grant.n; k++)
-            f.free[h->turns[i].grant.nodes[k]] += h->turns[i].grant.units[k];
-    bool was_enough = orr_share__place(&f, &s->jobs[first], NULL), is_enough = was_enough;
-    while (!is_enough) {
-        uint32_t victim = UINT32_MAX;
-        for (uint32_t i = 0; i < s->n_jobs; i++) {
-            if (h->turns[i].state != RUNNING || is_chosen[i] || !s->jobs[i].is_preemptible ||
-                s->jobs[i].priority >= s->jobs[first].priority)
-                continue;
-            if (victim == UINT32_MAX || s->jobs[i].priority < s->jobs[victim].priority ||
-                (s->jobs[i].priority == s->jobs[victim].priority &&
-                 h->turns[i].began_ns > h->turns[victim].began_ns))
-                victim = i;
-        }
-        if (victim == UINT32_MAX)
-            break;
-        is_chosen[victim] = true;
-        const Grant *g = &h->turns[victim].grant;
-        for (uint32_t k = 0; k < g->n; k++)
-            f.free[g->nodes[k]] += g->units[k];
-        is_enough = orr_share__place(&f, &s->jobs[first], NULL);
-    }
-    for (uint32_t i = 0; is_enough && i < s->n_jobs; i++) {
-        Turn *t = &h->turns[i];
-        if (!is_chosen[i] || t->ends_ns <= h->now + s->notice_ns)
-            continue; /* it ends by itself before the notice is over */
-        t->state = DRAINING;
-        t->saves = s->jobs[i].save_ns > 0 && s->jobs[i].save_takes_ns <= s->notice_ns;
-        t->ends_ns = h->now + s->notice_ns;
-    }
-    g_free(f.free);
-    return is_enough && !was_enough;
-}
-
-static void backfill(Share *h) {
-    int64_t reserved_ns = reservation(h, h->queue[0], UINT32_MAX);
-    for (uint32_t i = 1; i < h->n_queue;) {
-        uint32_t job = h->queue[i];
-        bool may = orr_share__place(&h->floor, &h->spec->jobs[job], NULL) &&
-                   reservation(h, h->queue[0], job) <= reserved_ns;
-        if (may)
-            start(h, i);
-        else
-            i++;
-    }
-}
-
-static void schedule(Share *h) {
-    while (h->n_queue > 0 && orr_share__place(&h->floor, &h->spec->jobs[h->queue[0]], NULL))
-        start(h, 0);
+/* Why what is free is idle. */
+static OrrShareOwner why_idle(const Share *h) {
     if (h->n_queue == 0)
-        return;
-    if (h->spec->policy == ORR_SHARE_PREEMPT)
-        make_room(h, h->queue[0]);
-    if (h->spec->policy != ORR_SHARE_FCFS)
-        backfill(h);
+        return ORR_SHARE_EMPTY;
+    const OrrShareJob *first = &h->spec->jobs[h->queue[0]];
+    bool is_short =
+        orr_share__units_of_job(h->spec, first) > orr_share__units_free(&h->floor, first);
+    return is_short ? ORR_SHARE_SHORT : ORR_SHARE_FRAGMENTED;
 }
 
-/* The end of a turn: of the job, or of the notice. */
-static void finish(Share *h, uint32_t job) {
-    const OrrShareJob *j = &h->spec->jobs[job];
-    Turn *t = &h->turns[job];
-    OrrShareResult *r = &h->results[job];
-    int64_t units = orr_share__units_of_job(h->spec, j), ran = h->now - t->began_ns;
-    bool was_preempted = t->state == DRAINING;
-    int64_t again = r->preemptions > 0 ? MIN(j->restart_ns, ran) : 0, kept = ran - again;
-    if (was_preempted) {
-        int64_t saving = t->saves ? j->save_takes_ns : 0;
-        kept = MAX(0, kept - saving);
-        if (!t->saves) /* back to the last checkpoint on the clock of its work, or to its begin */
-            kept = j->save_ns > 0
-                       ? MAX(0, (t->done_ns + kept) / j->save_ns * j->save_ns - t->done_ns)
-                       : 0;
-        r->preemptions++;
-    }
-    int64_t lost = ran - kept;
-    t->done_ns += kept;
-    r->lost_ns += lost;
-    h->account->useful += units * kept;
-    h->account->lost += units * lost;
-    orr_share__release(&h->floor, &t->grant);
-    if (was_preempted) {
-        enqueue(h, job);
+/* Books what nobody holds up to @until. */
+static void advance(Share *h, int64_t until) {
+    int64_t levels[ORR_N_SHARE_OWNERS] = {0}, ns = until - h->now;
+    if (ns == 0)
         return;
+    OrrShareOwner idle = why_idle(h);
+    for (uint32_t i = 0; i < h->spec->n_nodes; i++) {
+        OrrShareOwner owner = idle;
+        if (h->floor.is_out[i])
+            owner = h->nodes[i].state == NODE_DOWN ? ORR_SHARE_DOWN : ORR_SHARE_RECLAIMED;
+        levels[owner] += h->floor.free[i];
     }
-    t->state = ENDED;
-    r->end_ns = h->now;
-}
-
-/* Books the idle units of the time up to @until by why they are idle. */
-static void book_idle(Share *h, int64_t until) {
-    int64_t units = 0, ns = until - h->now;
-    for (uint32_t i = 0; i < h->spec->n_nodes; i++)
-        units += h->floor.free[i];
-    int64_t *to = &h->account->idle_empty;
-    if (h->n_queue > 0) {
-        const OrrShareJob *first = &h->spec->jobs[h->queue[0]];
-        bool is_short =
-            orr_share__units_of_job(h->spec, first) > orr_share__units_free(&h->floor, first);
-        to = is_short ? &h->account->idle_short : &h->account->idle_fragmented;
+    for (int o = 0; o < ORR_N_SHARE_OWNERS; o++)
+        h->account->part[o] += (OrrUnitNs)levels[o] * ns;
+    if (h->options->probe) {
+        for (uint32_t i = 0; i < h->n_on; i++)
+            levels[orr_share__owner(&h->turns[h->on[i]])] +=
+                orr_share__units_of_job(h->spec, &h->spec->jobs[h->on[i]]);
+        OrrShareEvent e = {.kind = ORR_SHARE_LEVELS,
+                           .begin_ns = h->now,
+                           .now_ns = until,
+                           .job = ORR_SHARE_NONE,
+                           .node = ORR_SHARE_NONE,
+                           .levels = levels};
+        h->options->probe->event(h->options->probe->data, &e);
     }
-    *to += units * ns;
     h->now = until;
 }
 
-static int64_t next_event(const Share *h) {
-    int64_t next = INT64_MAX;
-    for (uint32_t i = 0; i < h->spec->n_jobs; i++) {
-        const Turn *t = &h->turns[i];
-        if (t->state == TO_COME)
-            next = MIN(next, h->spec->jobs[i].submit_ns);
-        else if (t->state == RUNNING || t->state == DRAINING)
-            next = MIN(next, t->ends_ns);
-    }
-    return next;
+/* Jobs by submission. */
+typedef struct {
+    int64_t at_ns;
+    uint32_t job;
+} Arrival;
+
+static int by_arrival(const void *a, const void *b) {
+    const Arrival *x = a, *y = b;
+    if (x->at_ns != y->at_ns)
+        return x->at_ns < y->at_ns ? -1 : 1;
+    return x->job < y->job ? -1 : x->job > y->job;
 }
 
-void orr_share_simulate(const OrrShareSpec *spec, OrrShareResult *results,
-                        OrrShareAccount *account) {
-    Share share = {.spec = spec, .results = results, .account = account}, *h = &share;
-    h->floor = orr_share__floor(spec);
-    h->turns = g_new0(Turn, spec->n_jobs + 1);
-    h->queue = g_new0(uint32_t, spec->n_jobs + 1);
-    *account = (OrrShareAccount){.units = (uint64_t)spec->n_nodes * spec->gpus_per_node *
-                                          spec->slices_per_gpu};
-    for (uint32_t i = 0; i < spec->n_jobs; i++) {
+static Arrival *arrivals(const OrrShareSpec *s) {
+    Arrival *all = g_new(Arrival, s->n_jobs + 1);
+    for (uint32_t i = 0; i < s->n_jobs; i++)
+        all[i] = (Arrival){s->jobs[i].submit_ns, i};
+    qsort(all, s->n_jobs, sizeof *all, by_arrival);
+    return all;
+}
+
+/* Runs until all jobs have ended. false: they do not. */
+static bool run(Share *h) {
+    const OrrShareSpec *s = h->spec;
+    g_autofree Arrival *coming = arrivals(s);
+    g_autofree uint32_t *due = g_new(uint32_t, s->n_jobs + 1);
+    uint32_t n_come = 0;
+    uint64_t before = 0;
+    for (uint32_t in_vain = 0; h->n_left > 0; in_vain++) {
+        if (h->n_done != before)
+            in_vain = 0;
+        before = h->n_done;
+        int64_t next = orr_share__nodes_next(h);
+        if (n_come < s->n_jobs)
+            next = MIN(next, coming[n_come].at_ns);
+        for (uint32_t i = 0; i < h->n_on; i++)
+            next = MIN(next, h->turns[h->on[i]].next_ns);
+        if (next == INT64_MAX || in_vain == MOST_IN_VAIN)
+            return false;
+        advance(h, next);
+        uint32_t n_due = 0;
+        for (uint32_t i = 0; i < h->n_on; i++)
+            if (h->turns[h->on[i]].next_ns == h->now)
+                due[n_due++] = h->on[i];
+        for (uint32_t i = 0; i < n_due; i++) /* first, as they make room */
+            if (IS_ON(h->turns[due[i]].state))
+                orr_share__step(h, due[i]);
+        orr_share__nodes_step(h);
+        for (; n_come < s->n_jobs && coming[n_come].at_ns == h->now; n_come++) {
+            orr_share__enqueue(h, coming[n_come].job);
+            orr_share__tell(h, ORR_SHARE_SUBMITTED, coming[n_come].job, ORR_SHARE_NONE);
+        }
+        orr_share__schedule(h);
+    }
+    return true;
+}
+
+static void settle_results(const OrrShareSpec *s, OrrShareResult *results) {
+    for (uint32_t i = 0; i < s->n_jobs; i++)
+        for (int o = ORR_SHARE_REWORK; o < ORR_SHARE_DOWN; o++)
+            results[i].lost_ns += results[i].spent_ns[o];
+}
+
+static void stopped(const Share *h, GError **error) {
+    g_autofree char *after = orr_units_time(h->now);
+    orr_fail_input(error,
+                   "stopped after %s and %u events without a checkpoint or an end: %u jobs do not "
+                   "come on for failures; longer times between them (mtbf) or more checkpoints "
+                   "(save_every_min) would do",
+                   after, MOST_IN_VAIN, h->n_left);
+}
+
+bool orr_share_simulate(const OrrShareSpec *s, const OrrShareOptions *options,
+                        OrrShareResult *results, OrrShareAccount *account, GError **error) {
+    Share share = {.spec = s, .options = options, .results = results, .account = account};
+    Share *h = &share;
+    h->floor = orr_share__floor(s);
+    h->turns = g_new0(Turn, s->n_jobs + 1);
+    h->queue = g_new0(uint32_t, s->n_jobs + 1);
+    h->on = g_new0(uint32_t, s->n_jobs + 1);
+    h->n_left = s->n_jobs;
+    *account =
+        (OrrShareAccount){.units = (uint64_t)s->n_nodes * s->gpus_per_node * s->slices_per_gpu};
+    for (uint32_t i = 0; i < s->n_jobs; i++)
         results[i] = (OrrShareResult){.start_ns = -1, .end_ns = -1};
-        h->turns[i].state = TO_COME;
-    }
-    for (int64_t next; (next = next_event(h)) != INT64_MAX;) {
-        book_idle(h, next);
-        for (uint32_t i = 0; i < spec->n_jobs; i++) /* ends first: they make room */
-            if ((h->turns[i].state == RUNNING || h->turns[i].state == DRAINING) &&
-                h->turns[i].ends_ns == h->now)
-                finish(h, i);
-        for (uint32_t i = 0; i < spec->n_jobs; i++)
-            if (h->turns[i].state == TO_COME && spec->jobs[i].submit_ns == h->now)
-                enqueue(h, i);
-        schedule(h);
-    }
+    orr_share__nodes_begin(h);
+    bool is_done = run(h);
     account->makespan_ns = h->now;
-    g_free(h->floor.free);
+    if (!is_done)
+        stopped(h, error);
+    settle_results(s, results);
+    for (uint32_t i = 0; i < s->n_jobs; i++)
+        orr_share__grant_clear(&h->turns[i].grant);
+    orr_share__floor_clear(&h->floor);
+    orr_queue_clear(&h->node_events);
+    g_free(h->nodes);
     g_free(h->turns);
     g_free(h->queue);
+    g_free(h->on);
+    return is_done;
 }

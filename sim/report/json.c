@@ -4,36 +4,11 @@
 #include "sim/report/report_priv.h"
 
 #include "sim/io/json_write.h"
-
-static void put_inputs(const OrrRecord *r, OrrJsonWriter *w) {
-    orr_json_begin_array(w, "inputs");
-    for (uint32_t i = 0; i < r->n_inputs; i++) {
-        orr_json_begin_object_inline(w, NULL);
-        orr_json_put_string(w, "name", r->inputs[i].name);
-        orr_json_put_string(w, "sha256", r->inputs[i].sha256);
-        orr_json_end_object(w);
-    }
-    orr_json_end_array(w);
-}
+#include "sim/report/json_head.h"
 
 static void put_notes(const OrrRecord *r, OrrJsonWriter *w) {
-    orr_json_begin_array(w, "assumptions");
-    for (uint32_t i = 0; i < r->n_assumptions; i++) {
-        orr_json_begin_object_inline(w, NULL);
-        orr_json_put_string(w, "key", r->assumptions[i].key);
-        orr_json_put_string(w, "value", r->assumptions[i].value);
-        orr_json_put_string(w, "origin", r->assumptions[i].origin);
-        orr_json_end_object(w);
-    }
-    orr_json_end_array(w);
-    orr_json_begin_array(w, "warnings");
-    for (uint32_t i = 0; i < r->n_warnings; i++) {
-        orr_json_begin_object_inline(w, NULL);
-        orr_json_put_string(w, "code", r->warnings[i].code);
-        orr_json_put_string(w, "text", r->warnings[i].text);
-        orr_json_end_object(w);
-    }
-    orr_json_end_array(w);
+    orr_report__json_assumptions(r, w);
+    orr_report__json_warnings(r, w);
     orr_json_begin_array(w, "findings");
     for (uint32_t i = 0; i < r->n_findings; i++) {
         orr_json_begin_object(w, NULL);
@@ -46,16 +21,11 @@ static void put_notes(const OrrRecord *r, OrrJsonWriter *w) {
 }
 
 static void put_head(const OrrRecord *r, OrrJsonWriter *w) {
-    orr_json_put_string(w, "schema", "orrery.step/1");
-    orr_json_put_string(w, "version", r->version);
-    orr_json_put_int(w, "seed", (int64_t)r->seed);
+    orr_report__json_begin(r, "orrery.step/1", w);
     orr_json_put_string(w, "job", r->job);
     orr_json_put_string(w, "model", r->model);
-    put_inputs(r, w);
-    orr_json_begin_array(w, "overrides");
-    for (uint32_t i = 0; i < r->n_overrides; i++)
-        orr_json_put_string(w, NULL, r->overrides[i]);
-    orr_json_end_array(w);
+    orr_report__json_inputs(r, w);
+    orr_report__json_overrides(r, w);
     orr_json_put_string(w, "cluster", r->cluster);
     orr_json_put_string(w, "gpu", r->gpu);
     orr_json_put_string(w, "framework", r->framework);

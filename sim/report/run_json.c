@@ -2,44 +2,18 @@
 #include "sim/report/run_priv.h"
 
 #include "sim/io/json_write.h"
+#include "sim/report/json_head.h"
 
 #include <math.h>
 
 static void put_head(const OrrRunRecord *r, OrrJsonWriter *w) {
     const OrrRecord *h = r->head;
-    orr_json_put_string(w, "schema", "orrery.run/1");
-    orr_json_put_string(w, "version", h->version);
-    orr_json_put_int(w, "seed", (int64_t)h->seed);
-    orr_json_begin_array(w, "inputs");
-    for (uint32_t i = 0; i < h->n_inputs; i++) {
-        orr_json_begin_object_inline(w, NULL);
-        orr_json_put_string(w, "name", h->inputs[i].name);
-        orr_json_put_string(w, "sha256", h->inputs[i].sha256);
-        orr_json_end_object(w);
-    }
-    orr_json_end_array(w);
-    orr_json_begin_array(w, "overrides");
-    for (uint32_t i = 0; i < h->n_overrides; i++)
-        orr_json_put_string(w, NULL, h->overrides[i]);
-    orr_json_end_array(w);
+    orr_report__json_begin(h, "orrery.run/1", w);
+    orr_report__json_inputs(h, w);
+    orr_report__json_overrides(h, w);
     orr_json_put_string(w, "calibration", h->calibration);
-    orr_json_begin_array(w, "assumptions");
-    for (uint32_t i = 0; i < h->n_assumptions; i++) {
-        orr_json_begin_object_inline(w, NULL);
-        orr_json_put_string(w, "key", h->assumptions[i].key);
-        orr_json_put_string(w, "value", h->assumptions[i].value);
-        orr_json_put_string(w, "origin", h->assumptions[i].origin);
-        orr_json_end_object(w);
-    }
-    orr_json_end_array(w);
-    orr_json_begin_array(w, "warnings");
-    for (uint32_t i = 0; i < h->n_warnings; i++) {
-        orr_json_begin_object_inline(w, NULL);
-        orr_json_put_string(w, "code", h->warnings[i].code);
-        orr_json_put_string(w, "text", h->warnings[i].text);
-        orr_json_end_object(w);
-    }
-    orr_json_end_array(w);
+    orr_report__json_assumptions(h, w);
+    orr_report__json_warnings(h, w);
 }
 
 static void put_what(const OrrRunRecord *r, OrrJsonWriter *w) {
@@ -199,21 +173,6 @@ static void put_money(const OrrRunRecord *r, OrrJsonWriter *w) {
     orr_json_end_array(w);
 }
 
-static void put_figures(const OrrRunRecord *r, OrrJsonWriter *w) {
-    orr_json_begin_object(w, "percentiles");
-    for (uint32_t i = 0; i < r->n_figures; i++) {
-        const OrrRunFigure *f = &r->figures[i];
-        orr_json_begin_object_inline(w, f->name);
-        orr_json_put_double(w, "mean", f->mean);
-        orr_json_put_double(w, "ci95", f->ci95);
-        orr_json_put_double(w, "p5", f->p5);
-        orr_json_put_double(w, "p50", f->p50);
-        orr_json_put_double(w, "p95", f->p95);
-        orr_json_end_object(w);
-    }
-    orr_json_end_object(w);
-}
-
 static void put_seed(const OrrRunRecord *r, const OrrRunSeed *s, OrrJsonWriter *w) {
     orr_json_begin_object_inline(w, NULL);
     orr_json_put_int(w, "seed", (int64_t)s->seed);
@@ -254,7 +213,7 @@ static void write_json(const OrrRunRecord *r, OrrOut *out) {
     put_losses(r, &w);
     put_money(r, &w);
     put_checkpoint(r, &w);
-    put_figures(r, &w);
+    orr_report__json_figures(r->figures, r->n_figures, &w);
     orr_json_begin_array(&w, "runs");
     for (uint32_t i = 0; i < r->n_seeds; i++)
         put_seed(r, &r->seeds[i], &w);
