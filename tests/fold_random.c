@@ -169,6 +169,11 @@ static char *draw_job(Draws *d) {
     return g_string_free(g_steal_pointer(&s), FALSE);
 }
 
+char *fold_draw_job(uint64_t seed, FoldKind kind) {
+    Draws d = {.seed = seed, .has_perturbs = kind != FOLD_PLAIN, .is_wide = kind == FOLD_WIDE};
+    return draw_job(&d);
+}
+
 /* The record without the counts of what was executed. */
 static char *comparable(const Step *s) {
     char *json = step_json(s), *at = strstr(json, "\"simulation\"");

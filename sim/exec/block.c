@@ -118,6 +118,8 @@ void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item
 /* A communication kernel becomes resident (or leaves): kernels of the rank change their rate. */
 void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t purpose, int change) {
     OrrRank *rank = &x->ranks[r];
+    if (!orr_exec__slows_kernels(x, purpose))
+        return;
     rank->resident[purpose] += change;
     uint32_t rate[2] = {ORR_RATE_ONE, ORR_RATE_ONE};
     for (uint32_t k = 0; k < ORR_N_COMM_KINDS; k++)

@@ -62,6 +62,7 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     orr_queue_init(&x->queue);
     orr_exec__places_new(x);
     orr_exec__islands_new(x);
+    orr_exec__rooms_new(x);
     if (bound->n_links > 0)
         x->fluid = orr_fluid_new(bound->capacity, bound->n_links);
     uint32_t n_comms = bound->program->n_colls + bound->program->n_p2ps;
@@ -85,12 +86,14 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
 static void exec_clear(OrrExec *x) {
     orr_exec__memo_clear(x);
     orr_exec__islands_clear(x);
+    orr_exec__rooms_clear(x);
     orr_compiled_free(x->compiled);
     orr_queue_clear(&x->queue);
     if (x->fluid)
         orr_fluid_free(x->fluid);
     free(x->ranks);
     g_free(x->places);
+    g_free(x->is_early);
     g_free(x->end_ns);
     g_free(x->window_ns);
     g_free(x->to_end);
@@ -220,7 +223,7 @@ static void count(const OrrExec *x, OrrExecResult *result) {
     if (x->fluid)
         orr_fluid_stats(x->fluid, &stats);
     result->n_solves = stats.solves;
-    result->n_headroom = stats.headroom;
+    result->n_headroom = stats.headroom + x->n_booked;
 }
 
 OrrExecResult *orr_exec_run(const OrrBound *bound, const OrrExecOptions *options, GError **error) {

@@ -14,6 +14,9 @@ typedef struct {
     uint32_t max_steps; /* 0: 8 */
     bool self_check;    /* assert conservation, bounds and accounts while running */
     bool has_path;      /* log what the critical path needs */
+    /* No shortcut: each event at its time, each transfer in the fluid. Slow; the same result to the
+     * nanosecond, against which tests hold the others. */
+    bool is_plain;
     /* Spans that overlap [probe_begin_ns, probe_end_ns), cut to it and counted from its begin, of
      * the ranks (of the bound program) whose is_probed is set. */
     const OrrProbe *probe;

@@ -122,12 +122,23 @@ typedef struct {
     };
     uint8_t group, is_pair, is_flowing, is_eager;
     uint8_t stream, receive_stream; /* of the members, or of sender and receiver */
+    uint8_t is_booked;              /* its transfer has room on all its links, see room.c */
     uint32_t index;                 /* group, or group * n_pairs + pair */
     uint32_t what;                  /* collective, or part of the sender */
     uint32_t eager_delivered;
     uint32_t last_rank, generation, flow;
+    uint32_t top_what; /* whose top is known; or ORR_NONE */
     int64_t arrived_ns;
+    int64_t from_ns; /* is_booked: when the bytes begin to move */
+    uint64_t top_bytes_per_s;
+    int64_t top_ns; /* of the bytes at that; INT64_MAX: never */
 } OrrPlace;
+
+/* What the users of a link could take together, booked ones and those in the fluid. */
+typedef struct {
+    uint64_t demand, capacity; /* bytes per second */
+    uint32_t n_booked, penalty;
+} OrrLinkRoom;
 
 typedef struct {
     double count, transfer_ns, wait_ns,
@@ -164,10 +175,15 @@ typedef struct {
     int64_t global_ns;   /* of the global queue; now_ns is that of the event in hand */
     OrrFluid *fluid;     /* NULL: no link can saturate */
     bool is_fluid_dirty;
+    OrrLinkRoom *link_room; /* [n_links] */
+    uint32_t *link_first;   /* [n_links + 1] into link_place: pairs that use the link */
+    uint32_t *link_place;
+    uint64_t n_booked; /* transfers that needed no fluid */
     int64_t now_ns;
     uint32_t max_steps, n_places;
     OrrRank *ranks;
     OrrPlace *places;
+    uint8_t *is_early;                      /* [n_p2ps] launches are told ahead of their times */
     uint32_t coll_place[ORR_N_GROUPS][256]; /* first place of (group, communicator), or ORR_NONE */
     uint32_t pair_place[ORR_N_GROUPS][256];
     int64_t *end_ns;      /* [max_steps * n_ranks] */
@@ -212,6 +228,9 @@ void orr_exec__run_island(OrrExec *x, uint32_t island, void (*handle)(OrrExec *,
 void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held);
 void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t purpose);
 void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change);
+static inline bool orr_exec__slows_kernels(const OrrExec *x, uint32_t purpose) {
+    return x->bound->rate[0][purpose] < ORR_RATE_ONE || x->bound->rate[1][purpose] < ORR_RATE_ONE;
+}
 void orr_exec__remember_at(OrrExec *x, uint32_t r, uint32_t s, uint32_t index, int64_t end_ns);
 bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index, int64_t *end_ns);
 /* block.c */
@@ -220,11 +239,24 @@ void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item
 void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t purpose, int change);
 /* meet.c */
 void orr_exec__places_new(OrrExec *x);
+bool orr_exec__arrive_early(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
+                            int64_t start_ns);
 void orr_exec__arrive(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
 void orr_exec__flow_start(OrrExec *x, uint32_t place);
 void orr_exec__comm_end(OrrExec *x, uint32_t place);
 void orr_exec__retime(void *data, uint32_t activity, uint32_t owner, int64_t end_ns);
 uint32_t orr_exec__purpose(const OrrExec *x, const OrrItem *item, bool *takes_sms);
+const OrrPlan *orr_exec__plan(const OrrExec *x, const OrrPlace *place);
+const OrrUse *orr_exec__uses(const OrrExec *x, const OrrPlace *place, const OrrPlan *plan,
+                             uint32_t *n);
+void orr_exec__push_end(OrrExec *x, uint32_t place, int64_t end_ns);
+void orr_exec__share(OrrExec *x, uint32_t place, int64_t ahead_ns);
+/* room.c */
+void orr_exec__rooms_new(OrrExec *x);
+void orr_exec__rooms_clear(OrrExec *x);
+bool orr_exec__book(OrrExec *x, uint32_t place, int64_t from_ns);
+void orr_exec__room_take(OrrExec *x, uint32_t place);
+void orr_exec__room_give(OrrExec *x, uint32_t place);
 /* exec.c */
 void orr_exec__show(const OrrExec *x, const OrrSpan *span);
 /* account.c */

@@ -11,7 +11,7 @@
 /* A group kind is local if its collectives share no link, and its groups are small. */
 static bool is_local(const OrrExec *x, uint32_t kind) {
     const OrrBoundGroup *g = &x->bound->groups[kind];
-    if (kind != ORR_GROUP_TP || g->n_groups == 0 || g->n_pairs > 0)
+    if (x->options->is_plain || kind != ORR_GROUP_TP || g->n_groups == 0 || g->n_pairs > 0)
         return false;
     for (uint32_t i = 0; i < g->n_groups; i++)
         if (g->first_member[i + 1] - g->first_member[i] > ORR_MAX_ISLAND)
@@ -89,7 +89,7 @@ void orr_exec__push_local(OrrExec *x, uint32_t r, int64_t time_ns, uint32_t clas
 
 /* How far the island may go: as far as the global clock, or ahead of it. */
 static int64_t horizon(const OrrExec *x, const OrrIsland *island) {
-    if (island->n_held > 0 || island->n_unstable > 0)
+    if (island->n_held > 0 || island->n_unstable > 0 || x->options->is_plain)
         return x->global_ns;
     return MAX(island->unstable_ns, x->global_ns);
 }
@@ -120,14 +120,10 @@ void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held) {
     x->islands[x->island_of[r]].n_held += is_held ? 1 : -1;
 }
 
-static bool slows_kernels(const OrrExec *x, uint32_t purpose) {
-    return x->bound->rate[0][purpose] < ORR_RATE_ONE || x->bound->rate[1][purpose] < ORR_RATE_ONE;
-}
-
 /* An external communication will be launched: the island must not go beyond that unawares. */
 void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t purpose) {
     OrrIsland *island = &x->islands[x->island_of[r]];
-    if (!slows_kernels(x, purpose))
+    if (!orr_exec__slows_kernels(x, purpose))
         return;
     island->unstable_ns = MIN(island->unstable_ns, start_ns);
     island->n_pending++;
@@ -137,7 +133,7 @@ void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t pu
  * early: that costs speed only. */
 void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change) {
     OrrIsland *island = &x->islands[x->island_of[r]];
-    if (!slows_kernels(x, purpose))
+    if (!orr_exec__slows_kernels(x, purpose))
         return;
     island->n_unstable += change;
     if (change > 0 && --island->n_pending == 0)

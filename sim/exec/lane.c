@@ -176,9 +176,11 @@ static void post_launch(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
     OrrLane *l = &x->ranks[r].lane[s];
     OrrTrail *trail = &x->ranks[r].trail[s];
     bool takes_sms;
-    uint32_t purpose = orr_exec__purpose(x, item, &takes_sms);
     if (l->pred == ORR_PRED_WAIT && l->pred_stream <= ORR_STREAM_TP)
         trail->seen[l->pred_stream == ORR_STREAM_COMPUTE ? 0 : 1] = trail->pred_index;
+    if (orr_exec__arrive_early(x, r, s, item, MAX(start_ns, x->global_ns)))
+        return;
+    uint32_t purpose = orr_exec__purpose(x, item, &takes_sms);
     if (takes_sms)
         orr_exec__will_launch(x, r, start_ns, purpose);
     if (start_ns <= x->global_ns && !x->is_ahead) { /* now, and nobody is ahead of the clock */

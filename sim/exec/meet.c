@@ -28,15 +28,49 @@ static void places_of_group(OrrExec *x, uint32_t kind, GArray *places) {
     for (uint32_t comm = 0; comm < 256; comm++) {
         x->coll_place[kind][comm] = has_coll[comm] ? places->len : ORR_NONE;
         for (uint32_t i = 0; has_coll[comm] && i < g->n_groups; i++) {
-            OrrPlace place = {.group = kind, .index = i};
+            OrrPlace place = {.group = kind, .index = i, .top_what = ORR_NONE};
             orr_meeting_init(&place.meeting, g->first_member[i + 1] - g->first_member[i]);
             g_array_append_val(places, place);
         }
         x->pair_place[kind][comm] = has_pair[comm] ? places->len : ORR_NONE;
         for (uint32_t i = 0; has_pair[comm] && i < g->n_groups * g->n_pairs; i++) {
-            OrrPlace place = {.group = kind, .index = i, .is_pair = 1};
+            OrrPlace place = {.group = kind, .index = i, .is_pair = 1, .top_what = ORR_NONE};
             g_array_append_val(places, place);
         }
+    }
+}
+
+/* Sends and receives that meet in the order of their streams, whatever the order in which they are
+ * told, and that slow no kernel: all that matters of their launch is its time. */
+static void find_early(OrrExec *x) {
+    const OrrProgram *p = program(x);
+    uint8_t stream[ORR_N_GROUPS][256][2] = {0}; /* plus 1 */
+    bool is_bound[ORR_N_GROUPS][256] = {false};
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        if (p->ops[i].kind != ORR_OP_P2P)
+            continue;
+        const OrrP2p *b = &p->p2ps[p->ops[i].what];
+        for (uint32_t k = 0; k < b->n_parts; k++) {
+            const OrrP2pPart *a = &p->parts[b->first_part + k];
+            uint8_t *s = &stream[a->group][a->comm][a->is_send], mine = p->ops[i].stream + 1;
+            if ((*s != 0 && *s != mine) ||
+                (a->is_send && b->is_eager && (uint64_t)a->bytes <= x->bound->eager_bytes))
+                is_bound[a->group][a->comm] = true;
+            *s = mine;
+            for (uint32_t j = 0; j < k; j++) {
+                const OrrP2pPart *other = &p->parts[b->first_part + j];
+                if (other->is_send == a->is_send && other->group == a->group &&
+                    other->comm == a->comm && other->peer == a->peer)
+                    is_bound[a->group][a->comm] = true;
+            }
+        }
+    }
+    x->is_early = g_new0(uint8_t, p->n_p2ps + 1);
+    for (uint32_t i = 0; i < p->n_p2ps; i++) {
+        const OrrP2pPart *a = &p->parts[p->p2ps[i].first_part];
+        x->is_early[i] = !x->options->is_plain && !orr_exec__slows_kernels(x, a->purpose);
+        for (uint32_t k = 0; k < p->p2ps[i].n_parts; k++)
+            x->is_early[i] &= !is_bound[a[k].group][a[k].comm];
     }
 }
 
@@ -46,9 +80,10 @@ void orr_exec__places_new(OrrExec *x) {
         places_of_group(x, kind, places);
     x->n_places = places->len;
     x->places = (OrrPlace *)g_array_free(places, FALSE);
+    find_early(x);
 }
 
-static const OrrPlan *plan_of(const OrrExec *x, const OrrPlace *place) {
+const OrrPlan *orr_exec__plan(const OrrExec *x, const OrrPlace *place) {
     const OrrBoundGroup *g = &x->bound->groups[place->group];
     if (place->is_pair)
         return &g->pair_plans[(gsize)g->pair_class[place->index] * program(x)->n_parts +
@@ -56,7 +91,7 @@ static const OrrPlan *plan_of(const OrrExec *x, const OrrPlace *place) {
     return &g->plans[(gsize)g->class_of[place->index] * program(x)->n_colls + place->what];
 }
 
-static const OrrUse *uses_of(const OrrExec *x, const OrrPlace *place, const OrrPlan *plan,
+const OrrUse *orr_exec__uses(const OrrExec *x, const OrrPlace *place, const OrrPlan *plan,
                              uint32_t *n) {
     const OrrBoundGroup *g = &x->bound->groups[place->group];
     const OrrLoads *l = place->is_pair ? &g->pair_loads : &g->loads;
@@ -69,7 +104,7 @@ static const OrrUse *uses_of(const OrrExec *x, const OrrPlace *place, const OrrP
     return *n > 0 ? l->uses + l->first[v] : NULL;
 }
 
-static void push_end(OrrExec *x, uint32_t id, int64_t end_ns) {
+void orr_exec__push_end(OrrExec *x, uint32_t id, int64_t end_ns) {
     OrrPlace *place = &x->places[id];
     place->generation = (place->generation + 1) & ORR_GENERATION_MASK;
     if (!place->is_pair && x->is_local_group[place->group]) {
@@ -81,41 +116,53 @@ static void push_end(OrrExec *x, uint32_t id, int64_t end_ns) {
     orr_queue_push(&x->queue, end_ns, ORR_EV_COMM_END, place->generation, id);
 }
 
-/* All have arrived: latency, then transfer. Alone on its links it needs no fluid. */
-static void begin_transfer(OrrExec *x, uint32_t id) {
+/* All have arrived at @arrived_ns, now or ahead of the clock: latency, then transfer. Alone on its
+ * links it needs no fluid. */
+static void begin_transfer(OrrExec *x, uint32_t id, int64_t arrived_ns) {
     OrrPlace *place = &x->places[id];
-    const OrrPlan *plan = plan_of(x, place);
+    const OrrPlan *plan = orr_exec__plan(x, place);
     uint32_t n_uses;
-    uses_of(x, place, plan, &n_uses);
-    place->arrived_ns = x->now_ns;
+    orr_exec__uses(x, place, plan, &n_uses);
+    place->arrived_ns = arrived_ns;
     if (n_uses > 0 && plan->work_bytes > 0) {
-        orr_queue_push(&x->queue, x->now_ns + plan->latency_ns, ORR_EV_FLOW_START, 0, id);
+        int64_t from_ns = arrived_ns + plan->latency_ns;
+        if (!place->is_pair || !orr_exec__book(x, id, from_ns))
+            orr_queue_push(&x->queue, from_ns, ORR_EV_FLOW_START, 0, id);
         return;
     }
     unsigned __int128 work = (unsigned __int128)plan->work_bytes * 1000000000u;
     int64_t transfer = plan->work_bytes == 0
                            ? 0
                            : (int64_t)((work + plan->cap_bytes_per_s - 1) / plan->cap_bytes_per_s);
-    push_end(x, id, x->now_ns + MAX(plan->latency_ns + transfer, 1));
+    orr_exec__push_end(x, id, arrived_ns + MAX(plan->latency_ns + transfer, 1));
 }
 
-void orr_exec__flow_start(OrrExec *x, uint32_t id) {
+/* The transfer enters the fluid; it has moved at its top for @ahead_ns. */
+void orr_exec__share(OrrExec *x, uint32_t id, int64_t ahead_ns) {
     OrrPlace *place = &x->places[id];
-    const OrrPlan *plan = plan_of(x, place);
+    const OrrPlan *plan = orr_exec__plan(x, place);
     OrrFlow flow = {.weight = plan->weight,
                     .cap_bytes_per_s = plan->cap_bytes_per_s,
                     .bytes = plan->work_bytes,
+                    .ahead_ns = ahead_ns,
                     .owner = id};
-    flow.uses = uses_of(x, place, plan, &flow.n_uses);
+    flow.uses = orr_exec__uses(x, place, plan, &flow.n_uses);
     place->flow = orr_fluid_start(x->fluid, x->now_ns, &flow);
     place->is_flowing = 1;
     x->is_fluid_dirty = true;
 }
 
+void orr_exec__flow_start(OrrExec *x, uint32_t id) {
+    if (x->places[id].is_pair && orr_exec__book(x, id, x->now_ns))
+        return;
+    orr_exec__room_take(x, id);
+    orr_exec__share(x, id, 0);
+}
+
 void orr_exec__retime(void *data, uint32_t activity, uint32_t owner, int64_t end_ns) {
     OrrExec *x = data;
     (void)activity;
-    push_end(x, owner, end_ns);
+    orr_exec__push_end(x, owner, end_ns);
 }
 
 /* A part of a batch of sends and receives has ended for rank @r; @peer arrived last if it did. */
@@ -136,7 +183,7 @@ static void pair_end(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     const OrrBoundGroup *g = &x->bound->groups[place->group];
     uint32_t source = g->pair_rank[2 * place->index], target = g->pair_rank[2 * place->index + 1];
-    int64_t arrived = place->arrived_ns, latency = plan_of(x, place)->latency_ns;
+    int64_t arrived = place->arrived_ns, latency = orr_exec__plan(x, place)->latency_ns;
     uint32_t receive_stream = place->receive_stream;
     bool has_receiver = true;
     if (place->is_eager) {
@@ -152,7 +199,7 @@ static void pair_end(OrrExec *x, uint32_t id) {
 
 /* --self-check: no transfer or collective is faster than its latency and its own cap allow. */
 static void check_bound(const OrrExec *x, const OrrPlace *place) {
-    const OrrPlan *plan = plan_of(x, place);
+    const OrrPlan *plan = orr_exec__plan(x, place);
     int64_t moving = x->now_ns - place->arrived_ns - plan->latency_ns;
     __int128 most = (__int128)moving * plan->cap_bytes_per_s;
     if (plan->work_bytes > 0 && most < (__int128)plan->work_bytes * 1000000000)
@@ -166,6 +213,8 @@ void orr_exec__comm_end(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     if (x->options->self_check)
         check_bound(x, place);
+    if (place->is_booked || place->is_flowing)
+        orr_exec__room_give(x, id);
     if (place->is_flowing) {
         orr_fluid_end(x->fluid, x->now_ns, place->flow);
         place->is_flowing = 0;
@@ -177,7 +226,7 @@ void orr_exec__comm_end(OrrExec *x, uint32_t id) {
     }
     const OrrBoundGroup *g = &x->bound->groups[place->group];
     uint32_t stream = place->stream, last = place->last_rank;
-    int64_t arrived = place->arrived_ns, latency = plan_of(x, place)->latency_ns;
+    int64_t arrived = place->arrived_ns, latency = orr_exec__plan(x, place)->latency_ns;
     for (uint32_t m = g->first_member[place->index]; m < g->first_member[place->index + 1]; m++) {
         OrrLane *l = &x->ranks[g->members[m]].lane[stream];
         l->arrived_ns = arrived;
@@ -187,11 +236,12 @@ void orr_exec__comm_end(OrrExec *x, uint32_t id) {
     }
 }
 
-/* Who came last at this instant: the smallest rank of those. */
-static void note_last(OrrExec *x, OrrPlace *place, uint32_t r) {
-    if (place->arrived_ns != x->now_ns || r < place->last_rank)
+/* Who came last: the smallest rank of those. */
+static void note_last(OrrPlace *place, uint32_t r, int64_t at_ns, bool is_first) {
+    if (is_first || at_ns > place->arrived_ns ||
+        (at_ns == place->arrived_ns && r < place->last_rank))
         place->last_rank = r;
-    place->arrived_ns = x->now_ns;
+    place->arrived_ns = is_first ? at_ns : MAX(at_ns, place->arrived_ns);
 }
 
 static void arrive_coll(OrrExec *x, uint32_t r, uint32_t s, uint32_t what) {
@@ -199,9 +249,7 @@ static void arrive_coll(OrrExec *x, uint32_t r, uint32_t s, uint32_t what) {
     uint32_t group = x->bound->groups[c->group].group_of[r];
     uint32_t id = x->coll_place[c->group][c->comm] + group;
     OrrPlace *place = &x->places[id];
-    if (place->meeting.n_arrived == 0)
-        place->arrived_ns = -1;
-    note_last(x, place, r);
+    note_last(place, r, x->now_ns, place->meeting.n_arrived == 0);
     place->stream = s;
     OrrMeet meet = orr_meeting_arrive(&place->meeting, what, 1);
     if (meet == ORR_MEET_MISMATCH && !x->mismatch)
@@ -213,10 +261,12 @@ static void arrive_coll(OrrExec *x, uint32_t r, uint32_t s, uint32_t what) {
     if (meet != ORR_MEET_COMPLETE)
         return;
     place->what = what;
-    begin_transfer(x, id);
+    begin_transfer(x, id, x->now_ns);
 }
 
-static void arrive_part(OrrExec *x, uint32_t r, uint32_t s, uint32_t part, bool is_eager) {
+/* Rank @r arrives at @at_ns: now, or ahead of the clock. */
+static void arrive_part(OrrExec *x, uint32_t r, uint32_t s, uint32_t part, bool is_eager,
+                        int64_t at_ns) {
     const OrrP2pPart *p = &program(x)->parts[part];
     const OrrBoundGroup *g = &x->bound->groups[p->group];
     uint32_t me = g->position_of[r];
@@ -230,17 +280,17 @@ static void arrive_part(OrrExec *x, uint32_t r, uint32_t s, uint32_t part, bool 
         if (is_eager && (uint64_t)p->bytes <= x->bound->eager_bytes) {
             place->is_eager = 1;
             place->last_rank = r;
-            begin_transfer(x, id);
+            begin_transfer(x, id, at_ns);
             return;
         }
-        note_last(x, place, r);
+        note_last(place, r, at_ns, place->pair.n_received == 0);
         if (orr_pair_send(&place->pair) == ORR_MEET_COMPLETE)
-            begin_transfer(x, id);
+            begin_transfer(x, id, place->arrived_ns);
         return;
     }
     place->receive_stream = s;
     if (!place->is_eager)
-        note_last(x, place, r);
+        note_last(place, r, at_ns, place->pair.n_sent == 0);
     if (orr_pair_receive(&place->pair) != ORR_MEET_COMPLETE)
         return;
     if (place->eager_delivered > 0) {
@@ -248,7 +298,23 @@ static void arrive_part(OrrExec *x, uint32_t r, uint32_t s, uint32_t part, bool 
         x->ranks[r].lane[s].pending--;
         return;
     }
-    begin_transfer(x, id);
+    begin_transfer(x, id, place->arrived_ns);
+}
+
+/* Sends and receives that will be launched at @start_ns arrive at once, if that is all the same. */
+bool orr_exec__arrive_early(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
+                            int64_t start_ns) {
+    if (item->type != ORR_ITEM_P2P || !x->is_early[item->what])
+        return false;
+    const OrrP2p *p = &program(x)->p2ps[item->what];
+    OrrLane *l = &x->ranks[r].lane[s];
+    l->state = ORR_LANE_RUNNING;
+    l->start_ns = l->arrived_ns = start_ns;
+    l->pending = p->n_parts;
+    x->ranks[r].trail[s].last_rank = r;
+    for (uint32_t i = 0; i < p->n_parts; i++)
+        arrive_part(x, r, s, p->first_part + i, false, start_ns);
+    return true;
 }
 
 void orr_exec__arrive(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
@@ -260,7 +326,7 @@ void orr_exec__arrive(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     OrrLane *l = &x->ranks[r].lane[s];
     l->pending = p->n_parts;
     for (uint32_t i = 0; i < p->n_parts; i++)
-        arrive_part(x, r, s, p->first_part + i, p->is_eager);
+        arrive_part(x, r, s, p->first_part + i, p->is_eager, x->now_ns);
     if (l->pending == 0)
         orr_queue_push(&x->queue, x->now_ns, ORR_EV_LANE_END, 0, r * ORR_N_STREAMS + s);
 }

@@ -9,7 +9,6 @@
  * is ahead of every start in it and no external communication slows the island's kernels. */
 #include "sim/exec/exec_priv.h"
 
-#define MIN_RANKS 64u /* below, the table costs more than it saves */
 #define N_BUCKETS 65536u
 #define N_LANES 2 /* compute and TP */
 
@@ -77,8 +76,7 @@ static bool is_pass_segment(const OrrExec *x, uint32_t s) {
 }
 
 void orr_exec__memo_new(OrrExec *x) {
-    if (x->log || x->options->probe || x->bound->n_ranks < MIN_RANKS ||
-        x->is_external[ORR_STREAM_TP])
+    if (x->log || x->options->probe || x->options->is_plain || x->is_external[ORR_STREAM_TP])
         return;
     uint32_t n = x->bound->program->n_segments;
     x->memo = g_new0(OrrMemo, 1);

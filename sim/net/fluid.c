@@ -200,7 +200,7 @@ uint32_t orr_fluid_start(OrrFluid *f, int64_t now_ns, const OrrFlow *flow) {
     uint32_t id = take_activity(f);
     OrrActivity *a = &f->activities[id];
     *a = (OrrActivity){.left = (OrrWide)flow->bytes * ORR_FLUID_WORK_PER_BYTE,
-                       .since_ns = now_ns,
+                       .since_ns = now_ns - flow->ahead_ns,
                        .cap = flow->cap_bytes_per_s,
                        .bytes = flow->bytes,
                        .uses = flow->uses,
@@ -223,6 +223,7 @@ uint32_t orr_fluid_start(OrrFluid *f, int64_t now_ns, const OrrFlow *flow) {
     f->n_live++;
     f->stats.starts++;
     bool is_admitted = admit(f, a);
+    g_assert(is_admitted || flow->ahead_ns == 0);
     f->stats.headroom += is_admitted;
     orr_fluid__push(is_admitted ? &f->admitted : &f->pending, id);
     for (uint32_t u = 0; u < a->n_uses && !is_admitted; u++)

@@ -24,8 +24,9 @@ typedef struct {
     uint32_t n_uses;    /* 0: no link limits it, only its cap */
     uint32_t weight;
     uint64_t cap_bytes_per_s;
-    uint64_t bytes; /* work: ends when the integral of x is that */
-    uint32_t owner; /* given back at completion */
+    uint64_t bytes;   /* work: ends when the integral of x is that */
+    int64_t ahead_ns; /* has moved at its top for that long already, alone on its links */
+    uint32_t owner;   /* given back at completion */
 } OrrFlow;
 
 /* Adds an activity at @now; its id is good until it ends. Rates are not known before settle. */
