@@ -37,6 +37,9 @@ static void log_new(OrrExec *x) {
             n += (uint64_t)x->lane_items[b->role[r] * ORR_N_STREAMS + s] * ORR_LOG_STEPS;
         }
     x->log = g_new0(OrrLogged, n + 1);
+    for (uint32_t r = 0; r < b->program->n_roles; r++)
+        x->taken_calls = MAX(x->taken_calls, x->compiled->roles[r].n_calls);
+    x->taken = g_new0(OrrTaken, (gsize)b->n_ranks * ORR_LOG_STEPS * x->taken_calls + 1);
 }
 
 /* The state of all ranks is visited over and over: large pages spare most of the address lookups.
@@ -99,6 +102,7 @@ static void exec_clear(OrrExec *x) {
     g_free(x->to_end);
     g_free(x->sums);
     g_free(x->log);
+    g_free(x->taken);
     g_free(x->log_first);
     g_free(x->lane_items);
     g_free(x->mismatch);

@@ -77,7 +77,7 @@ typedef struct {
     uint16_t waiting_for[ORR_N_STREAMS]; /* streams whose head waits for this one, a bit each */
     OrrProgress progress;
     int64_t begin_ns[2]; /* of a pass: when compute and TP had all from outside */
-    uint32_t begin_cause[2];
+    uint32_t begin_cause[2], begin_index[2];
     uint32_t released, recorded; /* call that is executed event by event, that is recorded; or 0 */
     int64_t idle_from_ns;        /* idle time of the compute stream is accounted up to here */
     int64_t host_base_ns;        /* issue time = base + host time of the program so far */
@@ -153,6 +153,14 @@ typedef struct {
     uint8_t type, pred, pred_stream;
 } OrrLogged;
 
+/* A pass that was taken as a whole: its items enter the log when the path asks for them. */
+typedef struct {
+    const struct OrrPass *pass; /* NULL: the call was executed event by event */
+    int64_t first_ns;
+    uint32_t step, position; /* of the rank in its island */
+    uint32_t begin_cause[2], begin_index[2];
+} OrrTaken;
+
 typedef struct OrrMemo OrrMemo;
 #define ORR_MAX_ISLAND 128u /* ranks; larger groups are external */
 #define ORR_WINDOWS 8       /* at least the steps that islands can be apart */
@@ -191,6 +199,8 @@ typedef struct {
     uint32_t *to_end;     /* [max_steps] ranks that have yet to end the step */
     OrrCommSum *sums;     /* [ORR_WINDOWS * (n_colls + n_p2ps)] */
     OrrLogged *log;       /* NULL: no path wanted */
+    OrrTaken *taken;      /* [n_ranks * ORR_LOG_STEPS * taken_calls], with a log */
+    uint32_t taken_calls; /* of the role with most calls */
     uint64_t *log_first;  /* [n_ranks * ORR_N_STREAMS] into log; capacity: ORR_LOG_STEPS steps */
     uint32_t *lane_items; /* [n_roles * ORR_N_STREAMS] items of a step */
     uint32_t ended_step;  /* the last step that all ranks have ended, ORR_NONE at first */
@@ -208,7 +218,7 @@ static inline const OrrItem *orr_exec__head(const OrrExec *x, uint32_t r, uint32
     return x->ranks[r].lane[s].head;
 }
 void orr_exec__wake(OrrExec *x, uint32_t r, uint32_t s);
-bool orr_exec__has_begin(OrrExec *x, uint32_t r, uint32_t s, int64_t *begin_ns, uint32_t *cause);
+bool orr_exec__has_begin(OrrExec *x, uint32_t r, uint32_t s, uint32_t k);
 int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s);
 /* memo.c */
 void orr_exec__memo_new(OrrExec *x);
@@ -219,6 +229,8 @@ void orr_exec__pass(OrrExec *x, uint32_t r);
 void orr_exec__memo_sum(OrrExec *x, uint32_t r, uint32_t s, uint32_t index, const OrrCommSum *add);
 void orr_exec__memo_mark(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__memo_item(OrrExec *x, uint32_t r, uint32_t s);
+void orr_exec__memo_log(OrrExec *x, uint32_t r, uint32_t s, const OrrLogged *logged);
+void orr_exec__memo_expand(const OrrExec *x, uint32_t r, uint32_t call, const OrrTaken *t);
 /* island.c */
 void orr_exec__islands_new(OrrExec *x);
 void orr_exec__islands_clear(OrrExec *x);
@@ -269,6 +281,8 @@ static inline uint32_t orr_exec__sum_index(const OrrExec *x, uint8_t type, uint3
 }
 /* path.c */
 void orr_exec__log(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
+OrrLogged *orr_exec__logged(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index);
+OrrTaken *orr_exec__taken(const OrrExec *x, uint32_t r, uint32_t step, uint32_t call);
 void orr_exec__path(const OrrExec *x, int64_t begin_ns, int64_t end_ns, uint32_t step,
                     int64_t path_ns[ORR_N_PATH_OWNERS]);
 

@@ -202,14 +202,17 @@ static void note_issue_bound(OrrRank *rank, uint32_t s) {
         rank->trail[s].pred_index = rank->sync_index;
 }
 
-/* Whether the head of the stream has all that it waits for outside of its call, and since when. */
-bool orr_exec__has_begin(OrrExec *x, uint32_t r, uint32_t s, int64_t *begin_ns, uint32_t *cause) {
+/* Whether the head of a stream, the @k-th of a pass, has all that it waits for outside of its call;
+ * since when and because of what is noted. */
+bool orr_exec__has_begin(OrrExec *x, uint32_t r, uint32_t s, uint32_t k) {
+    OrrRank *rank = &x->ranks[r];
     OrrWaiting w;
     waiting_outside(x, r, s, orr_exec__head(x, r, s), &w);
-    set_blocked(&x->ranks[r], s, w.missing);
+    set_blocked(rank, s, w.missing);
     orr_exec__hold(x, r, s, (w.missing & x->external_mask) != 0);
-    *begin_ns = w.begin_ns;
-    *cause = w.begin_cause;
+    rank->begin_ns[k] = w.begin_ns;
+    rank->begin_cause[k] = w.begin_cause;
+    rank->begin_index[k] = w.has_wait ? w.index : rank->lane[s].completed - 1;
     return w.missing == 0;
 }
 

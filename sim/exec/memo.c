@@ -34,16 +34,24 @@ typedef struct {
     OrrCommSum sum;
 } SumPart;
 
+/* An item of the log: times, ranks and indices relative to the pass. */
+typedef struct {
+    uint32_t rank, lane, item;
+    bool is_before; /* what it waited for ended before the pass */
+    OrrLogged logged;
+} LogPart;
+
 /* All times relative to the earliest begin. */
-typedef struct Pass Pass;
-struct Pass {
+typedef struct OrrPass Pass;
+struct OrrPass {
     Pass *next;
     uint64_t hash;
     uint32_t segment, n_ranks;
-    int64_t *key; /* begin of each lane of each rank, hardware kind of each rank */
+    int64_t *key; /* begin of each lane of each rank; weight and hardware kind of each rank */
     RankExit *exits;
     GArray *marks; /* Mark */
     GArray *sums;  /* SumPart */
+    GArray *log;   /* LogPart; NULL without a log */
     bool is_whole;
 };
 
@@ -76,7 +84,11 @@ static bool is_pass_segment(const OrrExec *x, uint32_t s) {
 }
 
 void orr_exec__memo_new(OrrExec *x) {
+<<<<<<< HEAD
     if (x->log || x->options->probe || x->options->is_plain || x->is_external[ORR_STREAM_TP])
+=======
+    if (x->options->probe || x->bound->n_ranks < MIN_RANKS || x->is_external[ORR_STREAM_TP])
+>>>>>>> 4788433 (exec: passes are remembered where the path is asked for, and enter its log when it comes by)
         return;
     uint32_t n = x->bound->program->n_segments;
     x->memo = g_new0(OrrMemo, 1);
@@ -97,6 +109,8 @@ void orr_exec__memo_clear(OrrExec *x) {
         g_free(p->exits);
         g_array_free(p->marks, TRUE);
         g_array_free(p->sums, TRUE);
+        if (p->log)
+            g_array_free(p->log, TRUE);
         g_free(p);
     }
     g_ptr_array_free(x->memo->all, TRUE);
@@ -189,13 +203,12 @@ void orr_exec__check_in(OrrExec *x, uint32_t r, uint32_t s) {
     uint32_t k = s == ORR_STREAM_COMPUTE ? 0 : 1;
     if (is_busy) {
         bool waits_inside = mine->head->n_waits > 0;
-        if (!waits_inside &&
-            orr_exec__has_begin(x, r, s, &rank->begin_ns[k], &rank->begin_cause[k]))
+        if (!waits_inside && orr_exec__has_begin(x, r, s, k))
             opt_out(x, r, call_key(x, r, mine));
         return;
     }
     for (int i = 0; i < 1 + has_tp; i++)
-        is_ready &= orr_exec__has_begin(x, r, lanes[i], &rank->begin_ns[i], &rank->begin_cause[i]);
+        is_ready &= orr_exec__has_begin(x, r, lanes[i], (uint32_t)i);
     if (!is_ready)
         return;
     c->state = ORR_LANE_CHECKED;
@@ -275,6 +288,16 @@ static void apply_rank(OrrExec *x, uint32_t q, const OrrCompiledSegment *cs, con
     rank->idle_from_ns = rank->lane[ORR_STREAM_COMPUTE].free_ns;
 }
 
+/* For the path, should it come by. */
+static void note_taken(OrrExec *x, uint32_t q, uint32_t position, const Pass *p, int64_t first_ns) {
+    const OrrRank *rank = &x->ranks[q];
+    const OrrLane *l = &rank->lane[ORR_STREAM_COMPUTE];
+    OrrTaken *t = orr_exec__taken(x, q, l->step, l->call);
+    *t = (OrrTaken){.pass = p, .first_ns = first_ns, .step = l->step, .position = position};
+    memcpy(t->begin_cause, rank->begin_cause, sizeof t->begin_cause);
+    memcpy(t->begin_index, rank->begin_index, sizeof t->begin_index);
+}
+
 static void apply(OrrExec *x, uint32_t r, uint32_t n, const uint32_t *list,
                   const OrrCompiledSegment *cs, const Pass *p, int64_t first_ns) {
     const OrrProgram *program = x->bound->program;
@@ -285,6 +308,8 @@ static void apply(OrrExec *x, uint32_t r, uint32_t n, const uint32_t *list,
         orr_exec__remember_at(x, q, m->lane, x->ranks[q].lane[m->lane].completed + m->item,
                               first_ns + m->end_ns);
     }
+    for (uint32_t m = 0; x->log && m < n; m++)
+        note_taken(x, list ? list[m] : r, m, p, first_ns);
     for (uint32_t m = 0; m < n; m++)
         apply_rank(x, list ? list[m] : r, cs, &p->exits[m], first_ns);
     OrrCommSum *sums = x->sums + (gsize)(step % ORR_WINDOWS) * (program->n_colls + program->n_p2ps);
@@ -328,7 +353,7 @@ static void release(OrrExec *x, uint32_t r, uint32_t n, const uint32_t *list,
 }
 
 static Pass *pass_new(OrrMemo *memo, uint32_t segment, const int64_t *key, uint32_t n,
-                      uint64_t hash) {
+                      uint64_t hash, bool has_log) {
     Pass *p = g_new0(Pass, 1);
     p->hash = hash;
     p->segment = segment;
@@ -337,6 +362,7 @@ static Pass *pass_new(OrrMemo *memo, uint32_t segment, const int64_t *key, uint3
     p->exits = g_new0(RankExit, n);
     p->marks = g_array_new(FALSE, FALSE, sizeof(Mark));
     p->sums = g_array_new(FALSE, FALSE, sizeof(SumPart));
+    p->log = has_log ? g_array_new(FALSE, FALSE, sizeof(LogPart)) : NULL;
     g_ptr_array_add(memo->all, p);
     return p;
 }
@@ -360,7 +386,7 @@ void orr_exec__pass(OrrExec *x, uint32_t r) {
         uint32_t q = list ? list[m] : r;
         key[3 * m] = x->ranks[q].begin_ns[0] - first;
         key[3 * m + 1] = has_tp ? x->ranks[q].begin_ns[1] - first : 0;
-        key[3 * m + 2] = x->bound->hw[q];
+        key[3 * m + 2] = (int64_t)((uint64_t)x->bound->weight[q] << 32 | x->bound->hw[q]);
     }
     if (!is_closed(x, r, n, list, cs, first)) {
         release(x, r, n, list, cs, NULL, first);
@@ -371,7 +397,8 @@ void orr_exec__pass(OrrExec *x, uint32_t r) {
     if (p && p->is_whole)
         apply(x, r, n, list, cs, p, first);
     else
-        release(x, r, n, list, cs, p ? NULL : pass_new(memo, index, key, n, hash), first);
+        release(x, r, n, list, cs, p ? NULL : pass_new(memo, index, key, n, hash, x->log != NULL),
+                first);
 }
 
 static uint32_t position_in(uint32_t r, uint32_t n, const uint32_t *list) {
@@ -416,6 +443,64 @@ void orr_exec__memo_mark(OrrExec *x, uint32_t r, uint32_t s) {
     Mark mark = {position_in(r, n, list), s, x->ranks[r].lane[s].item,
                  x->now_ns - x->memo->islands[x->island_of[r]].first_ns};
     g_array_append_val(p->marks, mark);
+}
+
+/* Items of @s before this call, from the first step on. */
+static uint32_t items_before(const OrrExec *x, uint32_t r, uint32_t s, uint32_t step,
+                             uint32_t call) {
+    const OrrCompiledRole *role = role_of(x, r);
+    return step * role->rows[role->n_calls].base[s] + role->rows[call].base[s];
+}
+
+/* An item that has just been logged is one of the pass in hand, perhaps. */
+void orr_exec__memo_log(OrrExec *x, uint32_t r, uint32_t s, const OrrLogged *logged) {
+    Pass *p = recording(x, r, s);
+    if (!p)
+        return;
+    const uint32_t *list;
+    uint32_t n = members(x, r, &list);
+    const OrrLane *l = &x->ranks[r].lane[s];
+    uint32_t before = items_before(x, r, logged->pred_stream, l->step, l->call);
+    int64_t first = x->memo->islands[x->island_of[r]].first_ns;
+    LogPart part = {.rank = position_in(r, n, list),
+                    .lane = s,
+                    .item = l->item,
+                    .is_before = logged->pred_index == ORR_NONE || logged->pred_index < before,
+                    .logged = *logged};
+    part.logged.start_ns -= first;
+    part.logged.arrived_ns -= first;
+    part.logged.end_ns -= first;
+    part.logged.pred_index -= before;
+    if (logged->type == ORR_ITEM_COLL)
+        part.logged.last_rank = position_in(logged->last_rank, n, list);
+    g_array_append_val(p->log, part);
+}
+
+/* Writes the items of a rank in a pass taken as a whole into the log. */
+void orr_exec__memo_expand(const OrrExec *x, uint32_t r, uint32_t call, const OrrTaken *t) {
+    const uint32_t *list;
+    members(x, r, &list);
+    for (guint i = 0; i < t->pass->log->len; i++) {
+        const LogPart *part = &g_array_index(t->pass->log, LogPart, i);
+        if (part->rank != t->position)
+            continue;
+        uint32_t k = part->lane == ORR_STREAM_COMPUTE ? 0 : 1;
+        uint32_t index = items_before(x, r, part->lane, t->step, call) + part->item;
+        OrrLogged *g = orr_exec__logged(x, r, part->lane, index);
+        *g = part->logged;
+        g->start_ns += t->first_ns;
+        g->arrived_ns += t->first_ns;
+        g->end_ns += t->first_ns;
+        if (g->type == ORR_ITEM_COLL)
+            g->last_rank = list ? list[g->last_rank] : r;
+        if (part->is_before) {
+            g->pred = t->begin_cause[k] == part->lane ? ORR_PRED_PREVIOUS : ORR_PRED_WAIT;
+            g->pred_stream = (uint8_t)t->begin_cause[k];
+            g->pred_index = t->begin_index[k];
+        } else {
+            g->pred_index += items_before(x, r, g->pred_stream, t->step, call);
+        }
+    }
 }
 
 static void finish(OrrExec *x, IslandPass *island, Pass *p) {

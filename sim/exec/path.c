@@ -2,15 +2,46 @@
  * it is work, transfers, latencies and the host. Its parts tile the step exactly. */
 #include "sim/exec/exec_priv.h"
 
-static OrrLogged *slot(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index) {
+OrrLogged *orr_exec__logged(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index) {
     uint32_t items = x->lane_items[x->bound->role[r] * ORR_N_STREAMS + s];
     return &x->log[x->log_first[(gsize)r * ORR_N_STREAMS + s] + index % (items * ORR_LOG_STEPS)];
+}
+
+OrrTaken *orr_exec__taken(const OrrExec *x, uint32_t r, uint32_t step, uint32_t call) {
+    return &x->taken[((gsize)r * ORR_LOG_STEPS + step % ORR_LOG_STEPS) * x->taken_calls + call];
+}
+
+/* The call that has item @item of a step on stream @s: the last that begins with it or before. */
+static uint32_t call_of(const OrrCompiledRole *role, uint32_t s, uint32_t item) {
+    uint32_t low = 0, high = role->n_calls;
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+        if (role->rows[middle].base[s] <= item)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* An item of the log. A pass that was taken as a whole is written there when it is asked for. */
+static OrrLogged *slot(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index) {
+    if (x->is_external[s])
+        return orr_exec__logged(x, r, s, index);
+    uint32_t items = x->lane_items[x->bound->role[r] * ORR_N_STREAMS + s], step = index / items;
+    uint32_t call = call_of(&x->compiled->roles[x->bound->role[r]], s, index % items);
+    OrrTaken *t = orr_exec__taken(x, r, step, call);
+    if (t->pass && t->step == step) {
+        orr_exec__memo_expand(x, r, call, t);
+        t->pass = NULL;
+    }
+    return orr_exec__logged(x, r, s, index);
 }
 
 void orr_exec__log(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     const OrrLane *l = &x->ranks[r].lane[s];
     const OrrTrail *trail = &x->ranks[r].trail[s];
-    OrrLogged *g = slot(x, r, s, l->completed);
+    OrrLogged *g = orr_exec__logged(x, r, s, l->completed);
     *g = (OrrLogged){.start_ns = l->start_ns,
                      .arrived_ns = l->arrived_ns,
                      .end_ns = x->now_ns,
@@ -25,6 +56,7 @@ void orr_exec__log(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
         g->gap_ns = x->ranks[r].progress.gap_ns;
         g->extra_ns = x->ranks[r].progress.extra_ns;
     }
+    orr_exec__memo_log(x, r, s, g);
 }
 
 /* Where the walk back stands: everything after `at_ns` is charged. */
