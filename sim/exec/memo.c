@@ -84,11 +84,7 @@ static bool is_pass_segment(const OrrExec *x, uint32_t s) {
 }
 
 void orr_exec__memo_new(OrrExec *x) {
-<<<<<<< HEAD
-    if (x->log || x->options->probe || x->options->is_plain || x->is_external[ORR_STREAM_TP])
-=======
-    if (x->options->probe || x->bound->n_ranks < MIN_RANKS || x->is_external[ORR_STREAM_TP])
->>>>>>> 4788433 (exec: passes are remembered where the path is asked for, and enter its log when it comes by)
+    if (x->options->probe || x->options->is_plain || x->is_external[ORR_STREAM_TP])
         return;
     uint32_t n = x->bound->program->n_segments;
     x->memo = g_new0(OrrMemo, 1);
