@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -74,24 +75,52 @@ static bool copy_script(const char *name, const char *folder, GError **error) {
     return orr_file_write(target, text, error);
 }
 
+static char *part_of(const char *folder, const char *name, const char *suffix) {
+    return g_strdup_printf("%s/.%s.part%s", folder, name, suffix);
+}
+
+static void drop_parts(const char *folder, const char *name) {
+    static const char *const suffixes[] = {".png", ".svg"};
+    for (gsize i = 0; i < G_N_ELEMENTS(suffixes); i++) {
+        g_autofree char *part = part_of(folder, name, suffixes[i]);
+        g_unlink(part);
+    }
+}
+
 static bool take_into_place(const char *folder, const char *name, const char *suffix,
                             GError **error) {
-    g_autofree char *part = g_strdup_printf("%s/.%s.part%s", folder, name, suffix);
+    g_autofree char *part = part_of(folder, name, suffix);
     g_autofree char *whole = g_strdup_printf("%s/%s%s", folder, name, suffix);
     if (g_rename(part, whole) == 0)
         return true;
     return orr_fail_env(error, "%s: gnuplot drew nothing (%s)", whole, g_strerror(errno));
 }
 
-static bool run_gnuplot(const char *gnuplot, const char *name, const char *folder, GError **error) {
+/* Signals that end a program wait until the parts of a picture are in place or gone. */
+static void hold_signals(sigset_t *before) {
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &ends, before);
+}
+
+/* In gnuplot, before it begins: it is ended by them at once. */
+static void take_signals(gpointer before) {
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+static bool run_gnuplot(const char *gnuplot, const char *name, const char *folder, sigset_t *before,
+                        GError **error) {
     g_autofree char *out = g_strdup_printf("out = '.%s.part'", name);
     g_autofree char *script = g_strdup_printf("%s.gp", name);
     char *command[] = {(char *)gnuplot, (char *)"-e", out, script, NULL};
     g_autofree char *words = NULL;
     int status;
     GError *inner = NULL;
-    if (!g_spawn_sync(folder, command, NULL, G_SPAWN_STDOUT_TO_DEV_NULL, NULL, NULL, NULL, &words,
-                      &status, &inner)) {
+    if (!g_spawn_sync(folder, command, NULL, G_SPAWN_STDOUT_TO_DEV_NULL, take_signals, before, NULL,
+                      &words, &status, &inner)) {
         orr_fail_env(error, "gnuplot cannot be run: %s", inner->message);
         g_error_free(inner);
         return false;
@@ -115,7 +144,13 @@ bool orr_plot_draw(const OrrPlot *plot, const char *folder, GError **error) {
                             "are in %s: install gnuplot (Debian: gnuplot-nox), then run "
                             "'gnuplot %s.gp' there",
                             folder, plot->name);
-    return run_gnuplot(gnuplot, plot->name, folder, error) &&
-           take_into_place(folder, plot->name, ".png", error) &&
-           take_into_place(folder, plot->name, ".svg", error);
+    sigset_t before;
+    hold_signals(&before);
+    bool is_drawn = run_gnuplot(gnuplot, plot->name, folder, &before, error) &&
+                    take_into_place(folder, plot->name, ".png", error) &&
+                    take_into_place(folder, plot->name, ".svg", error);
+    if (!is_drawn)
+        drop_parts(folder, plot->name);
+    pthread_sigmask(SIG_SETMASK, &before, NULL); /* what came meanwhile comes now */
+    return is_drawn;
 }
