@@ -31,4 +31,13 @@ expect llama3-405b-16k step ""
 expect collective show ""
 expect chrome trace tiny --format ""
 expect 1f1b show schedule ""
+expect h100-ib check ""
+expect two-racks-a-day run --shared ""
+expect tiny run ""
+# each kind of list whose things show knows can be completed by name
+for kind in gpu node cluster model framework job schedule run failure price share; do
+    name=$("$orrery" list "$kind"s --csv 2>/dev/null | sed -n '2s/^[^,]*,\([^,]*\),.*/\1/p')
+    expect "${name:-nothing-in-$kind}" show "$kind" ""
+done
+test -z "$(complete_words run tiny --events "")" || { echo "a file is completed as a name" >&2; bad=1; }
 exit $bad

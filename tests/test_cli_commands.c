@@ -97,6 +97,7 @@ static void test_bad_questions_are_told_with_what_would_do(void **state) {
         {"trace tiny --window 1s", 2, {"FROM..TO"}},
         {"trace tiny --window 2s..1s", 2, {"end after it begins"}},
         {"trace tiny --window 1..2", 2, {"1.0s..1.2s"}},
+        {"trace tiny --window 1h..2h", 2, {"the step is over after"}},
         {"trace tiny --format perfetto", 2, {"unknown trace format", "chrome"}},
         {"trace tiny --per-rank a -o b", 2, {"not both"}},
         {"plot tiny", 2, {"--output DIR"}},

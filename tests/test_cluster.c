@@ -1,71 +1,11 @@
 /* The cluster graph against counts and capacities worked out by hand, and ECMP against the means
  * of balls in bins. */
-#include "tests/near.h"
+#include "tests/cluster_samples.h"
 
 #include <string.h>
 #include <time.h>
 
-#include "sim/cluster/cluster.h"
-#include "sim/cluster/group.h"
 #include "sim/cluster/mesh.h"
-#include "sim/cluster/placement.h"
-
-enum { GB = 1000000000 };
-
-/* H100-like nodes of 8 with 8 NICs of 50 GB/s. */
-static OrrNode *switch_node(void) {
-    OrrNode *n = g_new0(OrrNode, 1);
-    n->name = g_strdup("test-node");
-    n->gpu = g_new0(OrrGpu, 1);
-    n->gpu->name = g_strdup("test-gpu");
-    n->gpu->nvlink_bytes_per_s = 450.0 * GB;
-    n->gpu->nvlink_links = 18;
-    n->gpus = 8;
-    n->nvlink = ORR_NVLINK_SWITCH;
-    n->domain_nodes = 1;
-    n->nics = 8;
-    n->nic_bytes_per_s = 50.0 * GB;
-    n->net = ORR_NET_ROCE;
-    n->pcie_bytes_per_s = 64.0 * GB;
-    n->management_bytes_per_s = 12.5 * GB;
-    n->nvlink_latency_ns = 500;
-    n->pcie_latency_ns = 300;
-    return n;
-}
-
-/* The shape of Meta's 24K cluster: racks of 16, pods of 3,072, 1:7 above. */
-static OrrClusterSpec clos_spec(uint32_t n_gpus) {
-    OrrClusterSpec s = {.n_gpus = n_gpus, .max_gpus = 1u << 20, .fabric = ORR_FABRIC_CLOS};
-    s.name = g_strdup("test-clos");
-    s.node = switch_node();
-    s.gpus_per_leaf = 16;
-    s.gpus_per_pod = 3072;
-    s.leaf_oversubscription = 1;
-    s.pod_oversubscription = 7;
-    s.leaf_uplinks = 16;
-    s.pod_uplinks = 439;
-    s.hop_latency_ns = 1000;
-    s.nic_latency_ns = 2000;
-    return s;
-}
-
-static OrrClusterSpec rail_spec(uint32_t n_gpus) {
-    OrrClusterSpec s = clos_spec(n_gpus);
-    s.fabric = ORR_FABRIC_RAIL;
-    s.gpus_per_leaf = 32;
-    s.gpus_per_pod = 0;
-    s.pod_oversubscription = 1;
-    return s;
-}
-
-static OrrCluster *build(OrrClusterSpec s) {
-    GError *error = NULL;
-    OrrCluster *c = orr_cluster_new(&s, &error);
-    if (error)
-        fail_msg("%s", error->message);
-    assert_non_null(c);
-    return c;
-}
 
 static double kind_bytes_per_s(const OrrCluster *c, OrrLinkKind kind, uint32_t *n) {
     double sum = 0;
@@ -302,60 +242,6 @@ static void test_nvl72_domain_spans_its_trays(void **state) {
     assert_true(orr_cluster_hops(c, 0, 72) > 0);
 }
 
-static void test_group_shape_counts_where_members_sit(void **state) {
-    (void)state;
-    g_autoptr(OrrCluster) c = build(clos_spec(12288));
-    OrrGroupShape s;
-    uint32_t dp[768];
-    for (uint32_t i = 0; i < 768; i++)
-        dp[i] = i * 16; /* one GPU a rack, four pods */
-    orr_cluster_group_shape(c, dp, NULL, 768, &s);
-    assert_int_equal(s.n_domains, 768);
-    assert_int_equal(s.n_nodes, 768);
-    assert_int_equal(s.max_per_domain, 1);
-    assert_near(s.nics_per_domain, 1, 1e-12);
-    assert_near(s.leaf_crossing_frac, 1, 1e-12);
-    assert_near(s.pod_crossing_frac, 4.0 / 768, 1e-12);
-    assert_near(s.net_latency_ns, 600 + 2000 + 2000 + 2000 * 4.0 / 768, 1e-12);
-    assert_near(s.fabric_bytes_per_s + 1, 1, 1e-12); /* 4 in 768 is below 1:7 */
-
-    const uint32_t pods[] = {0, 3072, 6144, 9216};
-    orr_cluster_group_shape(c, pods, NULL, 4, &s);
-    assert_near(s.pod_crossing_frac, 1, 1e-12);
-    assert_near(s.fabric_bytes_per_s, 50.0 * GB / 7, 1e-12);
-
-    const uint32_t tp[] = {8, 9, 10, 11, 12, 13, 14, 15};
-    orr_cluster_group_shape(c, tp, NULL, 8, &s);
-    assert_int_equal(s.n_domains, 1);
-    assert_int_equal(s.n_nodes, 1);
-    assert_int_equal(s.min_per_domain, 8);
-    assert_near(s.nics_per_domain, 8, 1e-12);
-    assert_near(s.nvlink_bytes_per_s, 450.0 * GB, 1e-12);
-    assert_near(s.net_latency_ns + 1, 1, 1e-12);
-
-    const uint32_t uneven[] = {24, 0, 1, 2, 25};
-    orr_cluster_group_shape(c, uneven, NULL, 5, &s);
-    assert_int_equal(s.n_domains, 2);
-    assert_int_equal(s.min_per_domain, 2);
-    assert_int_equal(s.max_per_domain, 3);
-    assert_near(s.nics_per_domain, 2, 1e-12);
-}
-
-static void test_gpus_that_share_a_nic_are_counted(void **state) {
-    (void)state;
-    OrrClusterSpec spec = clos_spec(64);
-    spec.node->nics = 4;
-    g_autoptr(OrrCluster) c = build(spec);
-    OrrGroupShape s;
-    const uint32_t pair[] = {0, 1, 8, 9}, apart[] = {0, 2, 8, 10};
-    orr_cluster_group_shape(c, pair, NULL, 4, &s);
-    assert_int_equal(s.gpus_per_nic, 2);
-    assert_near(s.nics_per_domain, 1, 1e-12);
-    orr_cluster_group_shape(c, apart, NULL, 4, &s);
-    assert_int_equal(s.gpus_per_nic, 1);
-    assert_near(s.nics_per_domain, 2, 1e-12);
-}
-
 /* Flows of one rack to as many others, by the uplink that each took. */
 static void collide(uint32_t n, uint32_t seeds, double *mean_max, double *mean_share,
                     double *none) {
@@ -459,32 +345,6 @@ static void test_machines_that_do_not_add_up_are_refused(void **state) {
     refused(s, "not symmetric");
 }
 
-static void test_placements_put_each_rank_on_its_own_gpu(void **state) {
-    (void)state;
-    g_autoptr(OrrCluster) c = build(clos_spec(100)); /* 12 nodes and a half */
-    g_autoptr(OrrPlacement) linear = orr_placement_linear(c, 100, NULL);
-    g_autoptr(OrrPlacement) random = orr_placement_random(c, 100, 1, NULL);
-    g_autoptr(OrrPlacement) other = orr_placement_random(c, 100, 2, NULL);
-    bool is_used[100] = {false};
-    uint32_t moved = 0, differ = 0;
-    for (uint32_t r = 0; r < 100; r++) {
-        uint32_t gpu = orr_placement_gpu(random, r);
-        assert_int_equal(orr_placement_gpu(linear, r), r);
-        assert_true(gpu < 100 && !is_used[gpu]);
-        is_used[gpu] = true;
-        assert_int_equal(gpu % 8, r % 8); /* nodes stay whole */
-        moved += gpu != r;
-        differ += gpu != orr_placement_gpu(other, r);
-    }
-    assert_true(moved > 50 && differ > 50);
-    assert_null(orr_placement_linear(c, 101, NULL));
-    const uint32_t twice[] = {1, 2, 1}, far[] = {100}, good[] = {5, 3};
-    assert_null(orr_placement_explicit(c, twice, 3, NULL));
-    assert_null(orr_placement_explicit(c, far, 1, NULL));
-    g_autoptr(OrrPlacement) list = orr_placement_explicit(c, good, 2, NULL);
-    assert_int_equal(orr_placement_gpu(list, 1), 3);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clos_has_the_links_of_racks_pods_and_core),
@@ -497,12 +357,9 @@ int main(void) {
         cmocka_unit_test(test_cube_mesh_routes_over_the_gpu_between),
         cmocka_unit_test(test_cube_mesh_fits_six_rings),
         cmocka_unit_test(test_nvl72_domain_spans_its_trays),
-        cmocka_unit_test(test_group_shape_counts_where_members_sit),
-        cmocka_unit_test(test_gpus_that_share_a_nic_are_counted),
         cmocka_unit_test(test_ecmp_collides_as_balls_in_bins),
         cmocka_unit_test(test_a_million_gpus_cost_next_to_nothing),
         cmocka_unit_test(test_machines_that_do_not_add_up_are_refused),
-        cmocka_unit_test(test_placements_put_each_rank_on_its_own_gpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,6 +49,18 @@ static bool read_window(const OrrCli *cli, OrrTraceRequest *request, GError **er
            orr_fail_usage(error, "orrery trace: --window %s: it must end after it begins", text);
 }
 
+/* How long a step is, is only known once it has run. */
+static bool check_window(const OrrCli *cli, const OrrTraceRequest *request, int64_t step_time_ns,
+                         GError **error) {
+    if (request->from_ns < step_time_ns)
+        return true;
+    g_autofree char *length = orr_units_time(step_time_ns);
+    return orr_fail_usage(error,
+                          "orrery trace: --window %s: the step is over after %s, so nothing is in "
+                          "it; times are from the begin of the step",
+                          orr_cli_value(cli, "window"), length);
+}
+
 static void say_counts(const OrrCli *cli, const OrrTraceCounts *c, uint32_t n_ranks) {
     const char *where = orr_cli_value(cli, "per-rank");
     if (!where)
@@ -90,7 +102,8 @@ static bool run_trace(OrrCli *cli, GError **error) {
     if (!orr_cli_run_execute(run, cli, &probe, ranks, request.n_ranks, error))
         return false;
     context.step_time_ns = orr_step_record(run->run)->step_time_ns;
-    if (!orr_trace_close(trace, &counts, error))
+    if (!check_window(cli, &request, context.step_time_ns, error) ||
+        !orr_trace_close(trace, &counts, error))
         return false;
     say_counts(cli, &counts, request.n_ranks);
     return true;

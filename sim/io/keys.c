@@ -170,6 +170,11 @@ char **orr_keys_list(OrrKeys *keys, const char *group) {
         e->is_known = true;
         g_ptr_array_add(names, g_strdup(e->key));
     }
+    g_autofree char *full = g_strconcat(group, "\n", NULL); /* the group itself, for suggestions */
+    if (!g_hash_table_contains(keys->asked, full)) {
+        g_hash_table_add(keys->asked, full);
+        g_ptr_array_add(keys->asked_list, g_steal_pointer(&full));
+    }
     KeyGroup *g = orr_keys__group(keys, group);
     if (g)
         g->is_known = true;
@@ -191,7 +196,7 @@ static GPtrArray *asked_names(const OrrKeys *keys, const char *group) {
         char *name = NULL;
         if (!group)
             name = g_strndup(full, group_length);
-        else if (strlen(group) == group_length && strncmp(full, group, group_length) == 0)
+        else if (*key && strlen(group) == group_length && strncmp(full, group, group_length) == 0)
             name = g_strdup(key);
         if (name && g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL))
             g_clear_pointer(&name, g_free);
