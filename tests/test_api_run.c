@@ -343,6 +343,41 @@ static void test_checkpoints_share_the_network_of_the_training(void **state) {
     assert_non_null(strstr(error->message, "needs a job to simulate; network = own"));
 }
 
+/* A switch of Meta's racks takes its two nodes, a rack of a run without a cluster its four; SSDs
+ * are as fast as each node's. */
+static void test_switch_takes_its_nodes(void **state) {
+    (void)state;
+    OrrRunRequest q;
+    g_autoptr(OrrRun) run =
+        run_with(&q, "llama3-405b-54d", 1,
+                 (const char *const[]){"network_switch_cable.nodes=all", "tectonic.bandwidth=0 B/s",
+                                       "tectonic.node=6 GB/s", "checkpoint.asynchronous=no", NULL});
+    const OrrRunSpec *s = orr_run_spec(run);
+    uint32_t c = 0;
+    while (strcmp(s->kinds[c].name, "network_switch_cable") != 0)
+        c++;
+    assert_int_equal(s->kinds[c].nodes, 2);
+    assert_int_equal(s->kinds[c].scope, ORR_SCOPE_RACK);
+    double seconds = s->checkpoint.bytes / 2048 / 6e9;
+    assert_near((double)s->checkpoint.tiers[0].block_ns / 1e9, seconds + 5, 1e-6);
+    assert_near((double)s->checkpoint.tiers[0].load_ns / 1e9, seconds + 5, 1e-6);
+}
+
+/* What is saved before it stops the job costs no work: Young and Daly do not count it. */
+static void test_announced_stops_do_not_shorten_the_interval(void **state) {
+    (void)state;
+    OrrRunRequest q;
+    g_autoptr(OrrRun) spot = run_with(&q, "llama70b-500b-64-spot", 1, NULL);
+    double with = orr_run_mtbf_ns(orr_run_spec(spot));
+    OrrRunRequest q2;
+    g_autoptr(OrrRun) owned = run_with(&q2, "llama70b-500b-64", 1, NULL);
+    assert_near(with, orr_run_mtbf_ns(orr_run_spec(owned)), 1e-12);
+    OrrRunRequest q3;
+    g_autoptr(OrrRun) sudden = run_with(&q3, "llama70b-500b-64-spot", 1,
+                                        (const char *const[]){"rented.reclaim_notice=5 s", NULL});
+    assert_true(orr_run_mtbf_ns(orr_run_spec(sudden)) < with / 2);
+}
+
 /* One slow GPU is not a whole cluster of them, and what cannot be priced is told. */
 static void test_one_slow_part_costs_less_than_all(void **state) {
     (void)state;
@@ -425,6 +460,8 @@ int main(void) {
         cmocka_unit_test(test_phases_have_their_own_steps),
         cmocka_unit_test(test_slow_parts_are_priced_by_the_step),
         cmocka_unit_test(test_checkpoints_share_the_network_of_the_training),
+        cmocka_unit_test(test_switch_takes_its_nodes),
+        cmocka_unit_test(test_announced_stops_do_not_shorten_the_interval),
         cmocka_unit_test(test_one_slow_part_costs_less_than_all),
         cmocka_unit_test(test_threads_and_stores_do_not_change_a_seed),
         cmocka_unit_test(test_job_without_a_run_file_needs_an_end),

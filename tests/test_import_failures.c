@@ -88,6 +88,25 @@ static void test_slurm_counts_jobs_and_not_their_steps(void **state) {
     assert_non_null(strstr(notes->str, "4 jobs, 1 ended by NODE_FAIL"));
 }
 
+/* Acme's table of jobs: a node failed once in 3 x 10 + 1 x 20 node-hours, a job once in 30 h. */
+static void test_tables_of_jobs_become_rates(void **state) {
+    (void)state;
+    static const char jobs[] = "job_id,node_num,state,duration\n"
+                               "1,3,NODE_FAIL,36000\n2,1,FAILED,72000\n";
+    g_autoptr(GString) notes = g_string_new(NULL);
+    OrrImport import = {.path = "jobs.csv", .notes = notes};
+    g_autofree char *text = orr_import_failures_text(&import, jobs, strlen(jobs), NULL);
+    assert_non_null(text);
+    g_autoptr(OrrFailureSet) set = load(text);
+    assert_int_equal(set->n, 2);
+    assert_near(set->kinds[0].mean_ns / 3600e9, 50, 1e-5);
+    assert_near(set->kinds[1].mean_ns / 3600e9, 30, 1e-5);
+    static const char none[] = "job_id,node_num,state,duration\n1,3,COMPLETED,36000\n";
+    g_autoptr(GError) error = NULL;
+    assert_null(orr_import_failures_text(&import, none, strlen(none), &error));
+    assert_non_null(strstr(error->message, "no rate follows"));
+}
+
 static void test_fit_finds_the_shape_that_made_the_times(void **state) {
     (void)state;
     static const double shapes[] = {0.6, 1, 2.5};
@@ -160,6 +179,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_published_counts_become_their_rates),
         cmocka_unit_test(test_slurm_counts_jobs_and_not_their_steps),
+        cmocka_unit_test(test_tables_of_jobs_become_rates),
         cmocka_unit_test(test_fit_finds_the_shape_that_made_the_times),
         cmocka_unit_test(test_events_become_exponential_unless_they_say_otherwise),
         cmocka_unit_test(test_what_is_no_history_is_refused),

@@ -312,6 +312,68 @@ static void test_stop_goes_back_to_the_queue(void **state) {
     assert_true(fabs(sum / N - 600) < 3 * 600 / sqrt(N));
 }
 
+/* A hot spare joins the others, which keep their processes; a cold one, or none in time, does not.
+ */
+static void test_hot_spare_needs_no_start_of_all(void **state) {
+    (void)state;
+    for (uint32_t hot = 0; hot < 2; hot++) {
+        g_autoptr(OrrRunSpec) s = plain();
+        tier(s, 0, 0, 0);
+        s->total_steps = 30;
+        s->recovery.hot_spares = hot, s->recovery.cold_spares = 1;
+        s->recovery.start_ns = 500 * S, s->recovery.hot_swap_ns = 70 * S;
+        s->recovery.swap_ns = 10 * S, s->recovery.cold_ns = 900 * S;
+        s->recovery.requeue_ns = 1 * S;
+        strike_at(s, ORR_EFFECT_STOP, 2000 * S)->nodes = 1;
+        OrrRunSeed o = simulate(s, 0);
+        uint32_t c = ORR_N_OWN_CAUSES;
+        assert_int_equal(lost(&o, c, ORR_LOSS_START), (hot ? 70 : 500) * S);
+        assert_int_equal(lost(&o, c, ORR_LOSS_REPLACE), (hot ? 10 : 900) * S);
+        assert_int_equal(lost(&o, c, ORR_LOSS_REQUEUE) > 0, !hot); /* it holds its own spares */
+        orr_run_seed_clear(&o);
+    }
+}
+
+/* Maintenance every 1,000 s; what somebody has to see is seen after an exponential time. */
+static void test_periodic_stops_and_hangs_seen_by_hand(void **state) {
+    (void)state;
+    g_autoptr(OrrRunSpec) s = plain();
+    s->length_ns = 10500 * S;
+    OrrFailureKind *k = orr_run_spec_add_kind(s, "window");
+    k->law = ORR_LAW_PERIODIC, k->mean_ns = 1000e9, k->effect = ORR_EFFECT_STALL;
+    k->duration_ns = 7 * S;
+    OrrRunSeed o = simulate(s, 0);
+    assert_int_equal(o.strikes[ORR_N_OWN_CAUSES], 10);
+    orr_run_seed_clear(&o);
+    double sum = 0;
+    enum { N = 500 };
+    for (int i = 0; i < N; i++) {
+        g_autoptr(OrrRunSpec) one = plain();
+        one->total_steps = 20;
+        OrrFailureKind *hang = strike_at(one, ORR_EFFECT_HANG, 500 * S);
+        hang->detect_ns = 1000 * S, hang->by_hand = true;
+        o = simulate(one, (uint64_t)i);
+        sum += (double)lost(&o, ORR_N_OWN_CAUSES, ORR_LOSS_DETECT) / 1e9;
+        orr_run_seed_clear(&o);
+    }
+    assert_true(fabs(sum / N - 1000) < 3 * 1000 / sqrt(N));
+}
+
+/* Steps of 100 s with an exponential excess of 5 s. */
+static void test_steps_vary_as_their_noise(void **state) {
+    (void)state;
+    g_autoptr(OrrRunSpec) s = plain();
+    tier(s, 0, 0, 0)->keep = 1;
+    s->noise_frac = 0.05;
+    s->total_steps = 20000;
+    OrrRunSeed o = simulate(s, 0);
+    double n = (double)o.steps_done, mean = (double)o.stepping_ns / 1e9 / n;
+    assert_int_equal(o.steps_done, 20000);
+    assert_near(mean, 105, 0.001);
+    assert_near(sqrt(o.step_squares_s2 / n - mean * mean), 5, 0.05);
+    orr_run_seed_clear(&o);
+}
+
 static void test_notice_saves_what_it_has_time_for(void **state) {
     (void)state;
     for (int enough = 0; enough < 2; enough++) {
@@ -521,6 +583,9 @@ int main(void) {
         cmocka_unit_test(test_writes_share_links_with_the_training),
         cmocka_unit_test(test_one_hand_repairs_one_node_after_the_other),
         cmocka_unit_test(test_stop_goes_back_to_the_queue),
+        cmocka_unit_test(test_hot_spare_needs_no_start_of_all),
+        cmocka_unit_test(test_periodic_stops_and_hangs_seen_by_hand),
+        cmocka_unit_test(test_steps_vary_as_their_noise),
         cmocka_unit_test(test_notice_saves_what_it_has_time_for),
         cmocka_unit_test(test_mean_slowdown_is_dalys),
         cmocka_unit_test(test_strikes_come_at_their_rate),

@@ -1,8 +1,9 @@
-/* Three forms of a history of failures:
+/* Four forms of a history of failures:
  * - a table of counts: columns component (or cause) and count; the window and the GPUs are asked
  * for;
  * - a table of events: a column time_h, time_s or time_d, and one of component, cause or kind;
- * - the accounting of Slurm, `sacct -P`: NODE_FAIL and FAILED jobs over the node-days of all.
+ * - the accounting of Slurm, `sacct -P`: NODE_FAIL and FAILED jobs over the node-days of all;
+ * - the same of a table of jobs: columns state, node_num (nodes) and duration in seconds.
  *
  * Counts become rates of a GPU (or of the job where the component is software). Events become the
  * rate of the job, exponential, or Weibull where the gaps between them say so: shape by maximum
@@ -16,11 +17,11 @@
 #include <string.h>
 
 #define LIMIT_BYTES (1u << 26) /* ours: the accounting of a year is some megabytes */
-#define LEAST_SHAPE 0.05 /* the ranges of failure files */
+#define LEAST_SHAPE 0.05       /* the ranges of failure files */
 #define MOST_SHAPE 20.0
 #define MOST_MTBF_H 2.5e6
-#define MIN_FIT 8              /* ours: gaps below which a shape says nothing */
-#define SHAPE_DEVIATION 0.78   /* Cohen 1965, asymptotic: 0.7797 k / sqrt(n) */
+#define MIN_FIT 8            /* ours: gaps below which a shape says nothing */
+#define SHAPE_DEVIATION 0.78 /* Cohen 1965, asymptotic: 0.7797 k / sqrt(n) */
 
 static void number(GString *to, double value) {
     char text[G_ASCII_DTOSTR_BUF_SIZE];
@@ -383,6 +384,24 @@ static char *import_sacct(const OrrImport *import, const char *text, gsize lengt
     return accounting_file(import, &a, error);
 }
 
+/* Jobs as CSV: how each ended, its nodes, its seconds. */
+static char *import_jobs(const OrrImport *import, const OrrCsv *csv, int state, int nodes,
+                         int seconds, GError **error) {
+    Accounting a = {0};
+    for (guint i = 0; i < orr_csv_n_rows(csv); i++) {
+        double n, s;
+        if (!orr_csv_number(csv, i, nodes, 0, 1e7, &n, error) ||
+            !orr_csv_number(csv, i, seconds, 0, 1e10, &s, error))
+            return NULL;
+        a.jobs++;
+        a.node_hours += n * s / 3600;
+        a.job_hours += s / 3600;
+        a.node_fails += g_ascii_strcasecmp(orr_csv_cell(csv, i, state), "NODE_FAIL") == 0;
+        a.failed += g_ascii_strcasecmp(orr_csv_cell(csv, i, state), "FAILED") == 0;
+    }
+    return accounting_file(import, &a, error);
+}
+
 static int any_column(const OrrCsv *csv, const char *const *names) {
     for (int i = 0; names[i]; i++)
         if (orr_csv_column(csv, names[i]) >= 0)
@@ -408,11 +427,17 @@ char *orr_import_failures_text(const OrrImport *import, const char *text, gsize 
         if (time >= 0)
             return import_events(import, csv, name, time, times[i].to_hours, error);
     }
+    static const char *const nodes[] = {"node_num", "nodes", "nnodes", NULL};
+    static const char *const seconds[] = {"duration", "duration_s", "elapsed_s", NULL};
+    int state = orr_csv_column(csv, "state"), n = any_column(csv, nodes);
+    if (state >= 0 && n >= 0 && any_column(csv, seconds) >= 0)
+        return import_jobs(import, csv, state, n, any_column(csv, seconds), error);
     if (name >= 0 && count >= 0)
         return import_counts(import, csv, name, count, error);
     orr_fail_input(error,
                    "%s: no history of failures: columns component and count, or time_h (time_s, "
-                   "time_d) and component, or the lines of sacct -P would do",
+                   "time_d) and component, or state, node_num and duration of jobs, or the lines "
+                   "of sacct -P would do",
                    import->path);
     return NULL;
 }

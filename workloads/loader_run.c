@@ -35,6 +35,7 @@ static const OrrField fields[] = {
     COUNT("recovery", "start_ranks", "ranks", 1 << 24, recovery.start_ranks, 0),
     NUMBER("recovery", "start_growth", ORR_DIM_NONE, 2, recovery.start_growth, 0),
     TIME("recovery", "in_place", recovery.in_place_ns, -1, ORR_KEY_QUIET),
+    TIME("recovery", "hot_swap", recovery.hot_swap_ns, -1, ORR_KEY_QUIET),
     TIME("recovery", "swap", recovery.swap_ns, 0, ORR_KEY_OPTIONAL),
     TIME("recovery", "cold", recovery.cold_ns, 0, ORR_KEY_QUIET),
     TIME("recovery", "reshard", recovery.reshard_ns, 0, ORR_KEY_QUIET),
@@ -139,6 +140,8 @@ static void read_stores(OrrKeys *keys, OrrRunFile *f, char **names) {
             orr_keys_number(keys, g, "bandwidth", ORR_DIM_RATE, 0, 1e18, 0, ORR_KEY_QUIET);
         s->writer_bytes_per_s =
             orr_keys_number(keys, g, "writer", ORR_DIM_RATE, 0, 1e18, 0, ORR_KEY_QUIET);
+        s->node_bytes_per_s =
+            orr_keys_number(keys, g, "node", ORR_DIM_RATE, 0, 1e18, 0, ORR_KEY_QUIET);
         s->read_bytes_per_s =
             orr_keys_number(keys, g, "read", ORR_DIM_RATE, 0, 1e18, 0, ORR_KEY_QUIET);
         s->latency_ns =
@@ -151,11 +154,11 @@ static void read_stores(OrrKeys *keys, OrrRunFile *f, char **names) {
                                               ORR_KEY_OPTIONAL);
         s->network = (OrrStoreNetwork)orr_keys_enum(keys, g, "network", orr_store_network_names,
                                                     ORR_STORE_OWN, ORR_KEY_OPTIONAL);
-        if (!(s->bytes_per_s > 0) && !(s->writer_bytes_per_s > 0))
-            orr_keys_complain(
-                keys, g, "bandwidth",
-                "the store has no speed; bandwidth = 200 GB/s of the whole, or writer "
-                "= 2 GB/s of one writer, would do");
+        if (!(s->bytes_per_s > 0) && !(s->writer_bytes_per_s > 0) && !(s->node_bytes_per_s > 0))
+            orr_keys_complain(keys, g, "bandwidth",
+                              "the store has no speed; bandwidth = 200 GB/s of the whole, node = 6 "
+                              "GB/s of a node, "
+                              "or writer = 2 GB/s of one writer would do");
     }
 }
 
@@ -212,6 +215,8 @@ static void read_all(OrrKeys *keys, OrrRunFile *f, const OrrOverride *overrides,
     orr_workloads__read_fields(keys, fields, G_N_ELEMENTS(fields), f);
     if (!orr_keys_has(keys, "recovery", "in_place"))
         f->recovery.in_place_ns = f->recovery.start_ns;
+    if (!orr_keys_has(keys, "recovery", "hot_swap"))
+        f->recovery.hot_swap_ns = -1; /* as start */
     if (!orr_keys_has(keys, "recovery", "hot_spares"))
         f->recovery.hot_spares = UINT32_MAX;
     g_auto(GStrv) stores = group_list(keys, "checkpoint", "stores", overrides, n);

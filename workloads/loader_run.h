@@ -20,6 +20,7 @@ typedef struct {
     char *name;
     double bytes_per_s; /* of the whole store, shared by the writers; 0: no limit of its own */
     double writer_bytes_per_s; /* of one writer */
+    double node_bytes_per_s;   /* of the writers of one node together; 0: no limit */
     double read_bytes_per_s;   /* whole; 0: as written */
     double latency_ns;         /* opening, closing, metadata of one save */
     uint32_t every, keep;
@@ -46,7 +47,8 @@ typedef struct {
     double noise_frac, evaluate_ns, queue_ns, failure_scale;
     uint32_t evaluate_steps;
     struct {
-        double start_ns, start_growth, in_place_ns, swap_ns, cold_ns, reshard_ns, requeue_ns;
+        double start_ns, start_growth, in_place_ns, swap_ns, cold_ns, reshard_ns, requeue_ns,
+            hot_swap_ns;
         uint32_t start_ranks, hot_spares, cold_spares, max_lost, repair_hands;
         OrrRequeue requeue_after;
         OrrElastic elastic;

@@ -101,9 +101,13 @@ static void read_cause(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
                                k->law == ORR_LAW_WEIBULL ? ORR_KEY_REQUIRED : ORR_KEY_QUIET);
     k->effect = (OrrEffect)orr_keys_enum(keys, g, "effect", orr_effect_names, ORR_EFFECT_STOP,
                                          ORR_KEY_OPTIONAL);
-    k->nodes = (uint32_t)orr_keys_int(keys, g, "nodes", "nodes", 0, 1 << 20, 0, ORR_KEY_OPTIONAL);
+    k->takes_all = strcmp(orr_keys_string(keys, g, "nodes", "", ORR_KEY_QUIET), "all") == 0;
+    if (!k->takes_all)
+        k->nodes =
+            (uint32_t)orr_keys_int(keys, g, "nodes", "nodes", 0, 1 << 20, 0, ORR_KEY_OPTIONAL);
     k->scope = (OrrScope)orr_keys_enum(keys, g, "takes", orr_scope_names,
-                                       k->nodes == 0   ? ORR_SCOPE_PROCESS
+                                       k->takes_all    ? ORR_SCOPE_RACK
+                                       : k->nodes == 0 ? ORR_SCOPE_PROCESS
                                        : k->nodes == 1 ? ORR_SCOPE_NODE
                                                        : ORR_SCOPE_RACK,
                                        ORR_KEY_QUIET);
@@ -115,6 +119,12 @@ static void read_cause(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
     k->detect_ns = time_of(keys, g, "detect", 0);
     k->diagnose_ns = time_of(keys, g, "diagnose", 0);
     k->repair_ns = time_of(keys, g, "repair", 0);
+    static const char *const seers[] = {"watchdog", "hand", NULL};
+    k->by_hand = orr_keys_enum(keys, g, "detect_by", seers, 0, ORR_KEY_QUIET) == 1;
+    if (k->exclude_after > 0 && k->law != ORR_LAW_EXPONENTIAL && k->law != ORR_LAW_WEIBULL)
+        orr_keys_complain(keys, g, "exclude_after",
+                          "is of units that fail at random; law = "
+                          "exponential or weibull would do");
     bool lasts = k->effect >= ORR_EFFECT_SLOW;
     bool heals = lasts && !(k->effect == ORR_EFFECT_SLOW && k->nodes > 0);
     k->duration_ns = (int64_t)orr_keys_number(keys, g, "duration", ORR_DIM_TIME, 0, NS_MAX, 0,

@@ -83,19 +83,22 @@ static void set_recovery(OrrRun *run) {
     const OrrRunFile *f = run->file;
     const OrrRunShape *s = &run->shape;
     OrrRecovery *v = &run->spec->recovery;
-    *v = (OrrRecovery){.queue_ns = (int64_t)f->queue_ns,
-                       .start_ns = (int64_t)start_ns(f, s->gpus),
-                       .in_place_ns = (int64_t)f->recovery.in_place_ns,
-                       .swap_ns = (int64_t)f->recovery.swap_ns,
-                       .cold_ns = (int64_t)f->recovery.cold_ns,
-                       .hot_spares = f->recovery.hot_spares,
-                       .cold_spares = f->recovery.cold_spares,
-                       .elastic = f->recovery.elastic,
-                       .nodes_per_replica = s->nodes_per_replica,
-                       .reshard_ns = (int64_t)f->recovery.reshard_ns,
-                       .requeue_ns = (int64_t)f->recovery.requeue_ns,
-                       .requeue_after = f->recovery.requeue_after,
-                       .repair_hands = f->recovery.repair_hands};
+    *v =
+        (OrrRecovery){.queue_ns = (int64_t)f->queue_ns,
+                      .start_ns = (int64_t)start_ns(f, s->gpus),
+                      .in_place_ns = (int64_t)f->recovery.in_place_ns,
+                      .hot_swap_ns = f->recovery.hot_swap_ns >= 0 ? (int64_t)f->recovery.hot_swap_ns
+                                                                  : (int64_t)start_ns(f, s->gpus),
+                      .swap_ns = (int64_t)f->recovery.swap_ns,
+                      .cold_ns = (int64_t)f->recovery.cold_ns,
+                      .hot_spares = f->recovery.hot_spares,
+                      .cold_spares = f->recovery.cold_spares,
+                      .elastic = f->recovery.elastic,
+                      .nodes_per_replica = s->nodes_per_replica,
+                      .reshard_ns = (int64_t)f->recovery.reshard_ns,
+                      .requeue_ns = (int64_t)f->recovery.requeue_ns,
+                      .requeue_after = f->recovery.requeue_after,
+                      .repair_hands = f->recovery.repair_hands};
 }
 
 static void add_kind(OrrRun *run, const OrrFailureKind *from) {
@@ -109,6 +112,10 @@ static void add_kind(OrrRun *run, const OrrFailureKind *from) {
     if (!k->has_units)
         k->n_units = counts[k->unit];
     k->mean_ns /= run->file->failure_scale;
+    const uint32_t on[ORR_N_UNITS] = {1, 1, s->nodes_per_switch,
+                                      (s->nodes + s->racks - 1) / MAX(s->racks, 1), s->nodes};
+    if (k->takes_all)
+        k->nodes = MIN(on[k->unit], s->nodes);
 }
 
 static void add_kinds(OrrRun *run) {
@@ -295,7 +302,7 @@ static double restart_ns(const OrrRunSpec *s, double *planned_frac) {
         if (!orr_effect_is_interruption(k->effect))
             continue;
         double often = 1 / orr_kind_mtbf_ns(k), start = (double)s->recovery.start_ns;
-        if (k->effect == ORR_EFFECT_PLANNED) {
+        if (orr_kind_is_announced(s, k)) {
             planned += often * ((double)k->duration_ns + start + load);
             continue;
         }

@@ -100,8 +100,9 @@ static OrrTraffic traffic_of(const OrrRun *run, const Paths *p, uint32_t tier, u
             s->writer_bytes_per_s > 0 ? s->writer_bytes_per_s * p->writers : INFINITY;
         if (i == tier)
             *own = t.n;
+        double node = s->node_bytes_per_s > 0 ? s->node_bytes_per_s : INFINITY;
         t.flows[t.n].network = s->network;
-        t.flows[t.n++].cap = fmin(whole, own_writers);
+        t.flows[t.n++].cap = fmin(fmin(whole, own_writers), node);
     }
     return t;
 }
@@ -191,7 +192,9 @@ static bool set_tier(OrrRun *run, const OrrSave *save, const Paths *p, uint32_t 
     t.has_job = true;
     orr_traffic_share(&t, beside, NULL);
     double busy = save->is_async && !is_own ? p->busy_frac : 0;
-    if (link > 0) {
+    link = link > 0 ? link : INFINITY;
+    link = s->node_bytes_per_s > 0 ? fmin(link, s->node_bytes_per_s) : link;
+    if (isfinite(link)) {
         double rate = busy * beside[own] + (1 - busy) * alone[own];
         double read = is_own ? link : fmin(link, p->node.leaf > 0 ? p->node.leaf : INFINITY);
         store.path_bytes_per_s = rate * p->n_nodes;

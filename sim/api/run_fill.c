@@ -45,6 +45,10 @@ static void fill_expected(const OrrRun *run, OrrRunRecord *r) {
         const OrrFailureKind *k = &run->spec->kinds[c - ORR_N_OWN_CAUSES];
         if (k->law == ORR_LAW_EVENTS)
             continue;
+        if (k->law == ORR_LAW_PERIODIC) {
+            r->causes[c].expected = floor(wall / orr_kind_mtbf_ns(k));
+            continue;
+        }
         double shape = k->law == ORR_LAW_WEIBULL ? k->shape : 1;
         r->causes[c].expected = (double)k->n_units * (k->only_running ? up : held) *
                                 orr_renewal_count(wall / k->mean_ns, shape, k->exclude_after);

@@ -84,6 +84,8 @@ static void note_shape(OrrRun *run, const OrrStepRun *step) {
                : c->node->domain_nodes > 1
                    ? (s->nodes + c->node->domain_nodes - 1) / c->node->domain_nodes
                    : (s->nodes + NODES_PER_RACK - 1) / NODES_PER_RACK;
+    s->nodes_per_switch = c->fabric == ORR_FABRIC_RAIL ? MIN(c->gpus_per_leaf, s->nodes)
+                                                       : (s->nodes + s->switches - 1) / s->switches;
     uint32_t ranks = s->gpus / l->dp, per_node = MAX(1, s->gpus_per_node / ranks);
     s->replicas = MAX(1, l->dp / per_node);
     s->nodes_per_replica = MAX(1, ranks / s->gpus_per_node);
@@ -216,6 +218,7 @@ static void take_given(OrrRun *run) {
     s->nodes = (s->gpus + s->gpus_per_node - 1) / s->gpus_per_node;
     s->switches = (s->nodes + NODES_PER_SWITCH - 1) / NODES_PER_SWITCH;
     s->racks = (s->nodes + NODES_PER_RACK - 1) / NODES_PER_RACK;
+    s->nodes_per_switch = MIN(NODES_PER_SWITCH, s->nodes);
     s->replicas = s->nodes_per_replica = 1;
     s->copy_bytes_per_s = 0;
     run->spec->phases[0] =

@@ -8,7 +8,8 @@
 /* What the run needs to know of its cluster and model. */
 typedef struct {
     uint32_t gpus, gpus_per_node, nodes, switches, racks;
-    uint32_t replicas; /* that can be dropped one by one; of nodes_per_replica nodes */
+    uint32_t nodes_per_switch; /* that hang on one, with all or some of their GPUs */
+    uint32_t replicas;         /* that can be dropped one by one; of nodes_per_replica nodes */
     uint32_t nodes_per_replica;
     double parameters, state_bytes_per_parameter, copy_bytes_per_s;
 } OrrRunShape;

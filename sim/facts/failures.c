@@ -1,7 +1,7 @@
 #include "sim/facts/failures.h"
 
 const char *const orr_failure_unit_names[] = {"gpu", "node", "switch", "rack", "job", NULL};
-const char *const orr_failure_law_names[] = {"exponential", "weibull", "events", NULL};
+const char *const orr_failure_law_names[] = {"exponential", "weibull", "events", "periodic", NULL};
 const char *const orr_effect_names[] = {"stop",  "hang",    "corrupt", "slow",
                                         "stall", "planned", "reclaim", NULL};
 const char *const orr_scope_names[] = {"process", "node", "rack", "all", NULL};

@@ -20,7 +20,8 @@ extern const char *const orr_failure_unit_names[]; /* NULL-terminated */
 typedef enum {
     ORR_LAW_EXPONENTIAL,
     ORR_LAW_WEIBULL, /* of each unit, renewed after each strike; shape below 1: infant mortality */
-    ORR_LAW_EVENTS   /* at given times */
+    ORR_LAW_EVENTS,  /* at given times */
+    ORR_LAW_PERIODIC /* each mean time, to the second: maintenance */
 } OrrFailureLaw;
 extern const char *const orr_failure_law_names[];
 
@@ -63,7 +64,9 @@ typedef struct {
     uint32_t nodes; /* that have to be replaced; 0: started again where it is */
     OrrScope scope;
     bool only_running; /* cannot strike while the job is down: bugs of the job itself */
+    bool takes_all;    /* nodes: all that hang on the unit; the caller sets their number */
     int64_t detect_ns, diagnose_ns;
+    bool by_hand;        /* somebody has to see it: detect_ns is the mean of an exponential time */
     int64_t repair_ns;   /* mean, exponential, until a node is back; 0: at once */
     int64_t duration_ns; /* SLOW (mean, exponential), STALL, PLANNED, RECLAIM (fixed) */
     double slow_factor;  /* SLOW: step time over nominal, at least 1 */

@@ -66,11 +66,11 @@ static double factor_of(const Run *r, uint32_t kind) {
 
 static void begin_slow(Run *r, uint32_t kind, int64_t at_ns) {
     const OrrFailureKind *k = &r->spec->kinds[kind];
-    double mean = k->nodes > 0 ? (double)k->detect_ns : (double)k->duration_ns;
-    /* what is found and replaced is found after detect_ns; what heals does so at random */
-    double length = k->nodes > 0 ? mean : mean * orr_strikes_exponential(&r->strikes, kind, 1);
     if (r->n_slow == MAX_SLOW)
         return;
+    /* what is found and replaced is found; what heals does so at random */
+    double heals = (double)k->duration_ns * orr_strikes_exponential(&r->strikes, kind, 1);
+    double length = k->nodes > 0 ? (double)orr_job__detect_ns(r, kind) : heals;
     count_strike(r, kind);
     int64_t end_ns = at_ns + (int64_t)ceil(MIN(length, 0x1p60));
     r->slow[r->n_slow++] = (Slow){kind, end_ns, factor_of(r, kind)};
@@ -89,7 +89,7 @@ static void absorb(Run *r, bool is_up) {
     } else if (k->effect == ORR_EFFECT_CORRUPT && is_up && r->corrupt_ns == INT64_MAX) {
         count_strike(r, kind);
         r->corrupt_ns = at_ns;
-        r->found_ns = at_ns + k->detect_ns;
+        r->found_ns = at_ns + orr_job__detect_ns(r, kind);
         r->corrupt_kind = kind;
     }
 }
@@ -215,6 +215,16 @@ static int64_t noise_ns(const Run *r, int64_t n, int64_t pace_ns) {
     return (int64_t)(r->spec->noise_frac * (double)pace_ns * gamma);
 }
 
+/* For the mean and the deviation of all steps, those done twice too: of the stretch, and within it
+ * that of the exponential noise. */
+static void count_time(Run *r, const Step *s, int64_t n, int64_t ns) {
+    double mean_s = (double)ns / 1e9 / (double)n;
+    double noise_s = r->spec->noise_frac * (double)s->pace_ns / 1e9;
+    r->out->steps_done += n;
+    r->out->stepping_ns += ns;
+    r->out->step_squares_s2 += (double)n * mean_s * mean_s + (double)(n - 1) * noise_s * noise_s;
+}
+
 /* @n steps that took @ns. */
 static void book_steps(Run *r, const Step *s, int64_t n, int64_t ns) {
     if (n == 0)
@@ -224,6 +234,7 @@ static void book_steps(Run *r, const Step *s, int64_t n, int64_t ns) {
     r->at.tokens += n * s->tokens;
     r->at.useful_ns += n * s->useful_ns;
     r->at.productive_ns += ns;
+    count_time(r, s, n, ns);
     r->at.mfu_ns += (double)(n * s->useful_ns) * s->phase->mfu_frac;
     int64_t shrunk = n * (s->healthy_ns - s->useful_ns), slow = n * (s->slow_ns - s->healthy_ns);
     int64_t behind = n * (s->pace_ns - s->slow_ns);

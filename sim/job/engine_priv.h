@@ -40,6 +40,7 @@ typedef struct {
     Shelf shelves[ORR_MAX_TIERS];
     int64_t load_ns; /* of the mark that was rolled back to */
     uint32_t hot, cold, missing;
+    bool is_hot_swap; /* only hot spares were put in */
     uint32_t lost_replicas, shrunk_cause;
     OrrQueue repairs; /* when each node is back */
     OrrQueue hands;   /* when each is free; as many as have ever been busy */
@@ -74,6 +75,8 @@ void orr_job__found(Run *r);
 void orr_job__stop_gently(Run *r, uint32_t kind);
 /* From nothing or from a stop to training; @is_known: no detection, no diagnosis, no waiting. */
 void orr_job__come_up(Run *r, uint32_t cause, bool is_known);
+/* How long until it is seen: of the strike of @kind that was taken last. */
+int64_t orr_job__detect_ns(const Run *r, uint32_t kind);
 /* Nodes back from repair. */
 void orr_job__collect(Run *r);
 uint32_t orr_job__replicas_short(const Run *r);

@@ -235,6 +235,7 @@ static bool fill_nodes(Run *r, uint32_t cause) {
     r->missing -= hot;
     uint32_t cold = take(&r->cold, r->missing);
     r->missing -= cold;
+    r->is_hot_swap = hot > 0 && r->missing == 0 && cold == 0;
     int64_t ns = cold > 0 ? v->cold_ns : hot > 0 ? v->swap_ns : 0;
     if (!orr_job__pass(r, ns, cause, ORR_LOSS_REPLACE, false))
         return false;
@@ -250,6 +251,14 @@ static bool fill_nodes(Run *r, uint32_t cause) {
     return true;
 }
 
+int64_t orr_job__detect_ns(const Run *r, uint32_t kind) {
+    const OrrFailureKind *k = &r->spec->kinds[kind];
+    if (!k->by_hand)
+        return k->detect_ns;
+    double draw = -log(orr_strikes_uniform(&r->strikes, kind, 1));
+    return (int64_t)ceil((double)k->detect_ns * draw);
+}
+
 /* Until it is known what to do. */
 static bool notice(Run *r, uint32_t cause) {
     if (cause < ORR_N_OWN_CAUSES)
@@ -258,7 +267,8 @@ static bool notice(Run *r, uint32_t cause) {
     switch (k->effect) {
     case ORR_EFFECT_STOP:
     case ORR_EFFECT_HANG:
-        return orr_job__pass(r, k->detect_ns, cause, ORR_LOSS_DETECT, false) &&
+        return orr_job__pass(r, orr_job__detect_ns(r, cause - ORR_N_OWN_CAUSES), cause,
+                             ORR_LOSS_DETECT, false) &&
                orr_job__pass(r, k->diagnose_ns, cause, ORR_LOSS_DIAGNOSE, false);
     case ORR_EFFECT_CORRUPT:
         return orr_job__pass(r, k->diagnose_ns, cause, ORR_LOSS_DIAGNOSE, false);
@@ -282,7 +292,9 @@ static bool requeue(Run *r, uint32_t cause) {
     uint32_t kind = cause - ORR_N_OWN_CAUSES;
     const OrrFailureKind *k = &r->spec->kinds[kind];
     bool is_announced = k->effect == ORR_EFFECT_PLANNED || k->effect == ORR_EFFECT_RECLAIM;
-    if (is_announced || (v->requeue_after == ORR_REQUEUE_REPLACED && k->nodes == 0))
+    bool has_spares = r->hot != ORR_SPARES_UNLIMITED && r->missing > 0 && r->hot >= r->missing;
+    if (is_announced || (v->requeue_after == ORR_REQUEUE_REPLACED && has_spares) ||
+        (v->requeue_after == ORR_REQUEUE_REPLACED && k->nodes == 0))
         return true;
     double wait = (double)v->requeue_ns * orr_strikes_exponential(&r->strikes, kind, 0);
     return orr_job__queue(r, (int64_t)ceil(wait), cause, ORR_LOSS_REQUEUE);
@@ -304,7 +316,9 @@ static bool attempt(Run *r, uint32_t cause, bool is_known) {
     if (!fill_nodes(r, cause))
         return false;
     uint32_t lost = orr_job__replicas_short(r);
-    int64_t start_ns = is_in_place(r, cause) ? v->in_place_ns : v->start_ns;
+    int64_t start_ns = is_in_place(r, cause) ? v->in_place_ns
+                       : r->is_hot_swap      ? v->hot_swap_ns
+                                             : v->start_ns;
     int64_t load_ns = r->load_ns + (lost != before ? v->reshard_ns : 0);
     if (!orr_job__pass(r, start_ns, cause, ORR_LOSS_START, false) ||
         !orr_job__pass(r, load_ns, cause, ORR_LOSS_LOAD, false))

@@ -99,11 +99,22 @@ double orr_kind_mtbf_ns(const OrrFailureKind *kind) {
     return kind->mean_ns / (double)kind->n_units;
 }
 
+bool orr_kind_is_announced(const OrrRunSpec *spec, const OrrFailureKind *kind) {
+    if (kind->effect != ORR_EFFECT_RECLAIM)
+        return kind->effect == ORR_EFFECT_PLANNED;
+    for (uint32_t i = 0; i < spec->checkpoint.n_tiers; i++) {
+        const OrrTier *t = &spec->checkpoint.tiers[i];
+        if (t->survives >= kind->scope && t->block_ns + t->write_ns <= kind->notice_ns)
+            return true;
+    }
+    return false;
+}
+
 double orr_run_mtbf_ns(const OrrRunSpec *spec) {
     double rate = 0;
     for (uint32_t i = 0; i < spec->n_kinds; i++)
         if (orr_effect_is_interruption(spec->kinds[i].effect) &&
-            spec->kinds[i].effect != ORR_EFFECT_PLANNED)
+            !orr_kind_is_announced(spec, &spec->kinds[i]))
             rate += 1 / orr_kind_mtbf_ns(&spec->kinds[i]);
     return rate > 0 ? 1 / rate : INFINITY;
 }

@@ -16,6 +16,7 @@ typedef struct {
     uint32_t repair_hands;    /* nodes repaired at a time; 0: no limit */
     int64_t start_ns;         /* processes and communicators of the whole job, from nothing */
     int64_t in_place_ns;      /* the same where no node changed */
+    int64_t hot_swap_ns;      /* the same where only hot spares were put in */
     int64_t swap_ns, cold_ns; /* a hot spare put in; a cold one provisioned */
     uint32_t hot_spares, cold_spares;
     OrrElastic elastic;
@@ -95,6 +96,8 @@ static inline uint32_t orr_run_n_causes(const OrrRunSpec *spec) {
 
 /* Mean time between two strikes of a kind anywhere in the job, ns; INFINITY if it never strikes. */
 double orr_kind_mtbf_ns(const OrrFailureKind *kind);
+/* Whether the job is saved before a kind stops it: planned, or with notice enough for a save. */
+bool orr_kind_is_announced(const OrrRunSpec *spec, const OrrFailureKind *kind);
 /* The same of all kinds that interrupt unannounced, so that work is lost. */
 double orr_run_mtbf_ns(const OrrRunSpec *spec);
 

@@ -55,6 +55,10 @@ static void advance(Clock *c, const OrrFailureKind *k) {
             k->mean_ns / (double)k->n_units * orr_random_exponential(c->random, c->index, 0);
         c->next_ns = whole(c->at_ns);
         break;
+    case ORR_LAW_PERIODIC:
+        c->at_ns += k->mean_ns / (double)k->n_units;
+        c->next_ns = whole(c->at_ns);
+        break;
     case ORR_LAW_EVENTS:
         c->next_ns = c->index < k->n_events ? k->event_ns[c->index] : INT64_MAX;
         break;

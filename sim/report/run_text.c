@@ -47,6 +47,8 @@ static void figures(const OrrRunRecord *r, OrrOut *out) {
     figure_row(r, t, "ettr_frac", "ETTR, % of it unqueued", SHOW_SHARE);
     if (r->mfu_frac > 0)
         figure_row(r, t, "mfu_run_frac", "MFU of the run, %", SHOW_SHARE);
+    figure_row(r, t, "step_time_mean_ns", "a step, with all that slows it", SHOW_SPAN);
+    figure_row(r, t, "step_time_deviation_ns", "its deviation", SHOW_SPAN);
     figure_row(r, t, "interruptions", "interruptions", SHOW_ONE);
     figure_row(r, t, "mtbi_ns", "mean time between them", SHOW_SPAN);
     figure_row(r, t, "tokens", "tokens", SHOW_COUNT);
@@ -54,6 +56,7 @@ static void figures(const OrrRunRecord *r, OrrOut *out) {
     if (r->usd_per_gpu_h > 0) {
         figure_row(r, t, "cost_usd", "cost, USD", SHOW_COUNT);
         figure_row(r, t, "usd_per_million_tokens", "USD per million tokens", SHOW_ONE);
+        figure_row(r, t, "usd_per_useful_gpu_hour", "USD per useful GPU-hour", SHOW_ONE);
     }
     if (orr_run_record_figure(r, "energy_mwh")->mean > 0) {
         figure_row(r, t, "energy_mwh", "energy, MWh", SHOW_COUNT);

@@ -165,7 +165,7 @@ static double ratio(double a, double b) {
 }
 
 /* The figures of one seed, in the order of the names below. */
-enum { N_FIGURES = 15 };
+enum { N_FIGURES = 18 };
 static const char *const figure_names[N_FIGURES][2] = {
     {"wall_ns", "ns"},
     {"useful_ns", "ns"},
@@ -182,11 +182,15 @@ static const char *const figure_names[N_FIGURES][2] = {
     {"carbon_kg", "kg"},
     {"repairs", ""},
     {"repair_wait_ns", "ns"},
+    {"step_time_mean_ns", "ns"},
+    {"step_time_deviation_ns", "ns"},
+    {"usd_per_useful_gpu_hour", "USD/h"},
 };
 
 static void figures_of(const OrrRunRecord *r, const OrrRunSeed *s, double *x) {
     double wall = (double)s->wall_ns, own = wall - (double)queued_ns(s->lost_ns, r->n_causes);
     double gpu_hours = own / 3600e9 * (r->n_gpus + n_spare_gpus(r));
+    double step = ratio((double)s->stepping_ns, (double)s->steps_done);
     const double all[N_FIGURES] = {
         wall,
         (double)s->useful_ns,
@@ -203,6 +207,10 @@ static void figures_of(const OrrRunRecord *r, const OrrRunSeed *s, double *x) {
         s->carbon_kg,
         (double)s->repairs,
         ratio((double)s->repair_wait_ns, (double)s->repairs),
+        step,
+        1e9 * sqrt(fmax(ratio(s->step_squares_s2, (double)s->steps_done) - step / 1e9 * step / 1e9,
+                        0)),
+        ratio(s->cost_usd, hours(s->useful_ns) * r->n_gpus),
     };
     memcpy(x, all, sizeof all);
 }
@@ -303,7 +311,7 @@ int64_t orr_run_record_lost(const OrrRunRecord *r, uint32_t cause) {
 }
 
 /* The whole numbers of a seed in the order of its line. */
-#define N_WHOLE 13
+#define N_WHOLE 15
 static void whole_fields(OrrRunSeed *s, int64_t **f) {
     int64_t *all[N_WHOLE] = {&s->wall_ns,
                              &s->useful_ns,
@@ -316,6 +324,8 @@ static void whole_fields(OrrRunSeed *s, int64_t **f) {
                              &s->interruptions,
                              &s->unclean_rollbacks,
                              &s->short_of_nodes_ns,
+                             &s->steps_done,
+                             &s->stepping_ns,
                              &s->repairs,
                              &s->repair_wait_ns};
     memcpy(f, all, sizeof all);
@@ -327,7 +337,8 @@ char *orr_run_seed_line(const OrrRunSeed *s, uint32_t n_causes) {
     whole_fields(&copy, fields);
     g_autofree char *mfu = orr_units_double(s->mfu_ns);
     GString *line = g_string_new(NULL);
-    g_string_printf(line, "%" G_GUINT64_FORMAT " %d %s", s->seed, s->is_done, mfu);
+    g_autofree char *squares = orr_units_double(s->step_squares_s2);
+    g_string_printf(line, "%" G_GUINT64_FORMAT " %d %s %s", s->seed, s->is_done, mfu, squares);
     for (guint i = 0; i < G_N_ELEMENTS(fields); i++)
         g_string_append_printf(line, " %" G_GINT64_FORMAT, *fields[i]);
     for (uint32_t c = 0; c < n_causes; c++)
@@ -345,12 +356,13 @@ bool orr_run_seed_parse(OrrRunSeed *s, uint32_t n_causes, const char *line) {
     int64_t *fields[N_WHOLE], done;
     whole_fields(s, fields);
     g_auto(GStrv) words = g_strsplit(line, " ", -1);
-    guint n = g_strv_length(words), at = 3, n_fields = G_N_ELEMENTS(fields);
+    guint n = g_strv_length(words), at = 4, n_fields = G_N_ELEMENTS(fields);
     if (n != at + n_fields + n_causes * (1 + ORR_N_LOSSES))
         return false;
     const char *rest;
     if (!g_ascii_string_to_unsigned(words[0], 10, 0, UINT64_MAX, &s->seed, NULL) ||
-        !parse_whole(words[1], &done) || !orr_units_split(words[2], &s->mfu_ns, &rest, NULL))
+        !parse_whole(words[1], &done) || !orr_units_split(words[2], &s->mfu_ns, &rest, NULL) ||
+        !orr_units_split(words[3], &s->step_squares_s2, &rest, NULL))
         return false;
     s->is_done = done != 0;
     for (guint i = 0; i < n_fields; i++)

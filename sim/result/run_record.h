@@ -47,14 +47,16 @@ typedef struct {
     int64_t checkpoints;
     int64_t most_lost_ns; /* largest single rework */
     int64_t *lost_ns;
-    int64_t *strikes;          /* n_causes: how often each came */
-    int64_t interruptions;     /* strikes that stopped the training */
-    int64_t unclean_rollbacks; /* silent corruption older than any checkpoint that was kept */
-    int64_t short_of_nodes_ns; /* time with fewer nodes than the job wants */
-    int64_t repairs;           /* nodes that came to the repair shop */
-    int64_t repair_wait_ns;    /* of all of them, until a hand was free */
-    bool is_done;              /* the target was reached */
-    bool has_most_strikes;     /* cut off: failures so frequent that the run would not end */
+    int64_t *strikes;                /* n_causes: how often each came */
+    int64_t interruptions;           /* strikes that stopped the training */
+    int64_t unclean_rollbacks;       /* silent corruption older than any checkpoint that was kept */
+    int64_t short_of_nodes_ns;       /* time with fewer nodes than the job wants */
+    int64_t steps_done, stepping_ns; /* those done twice too */
+    double step_squares_s2;          /* sum of squares of their times */
+    int64_t repairs;                 /* nodes that came to the repair shop */
+    int64_t repair_wait_ns;          /* of all of them, until a hand was free */
+    bool is_done;                    /* the target was reached */
+    bool has_most_strikes;           /* cut off: failures so frequent that the run would not end */
     double cost_usd, energy_mwh, carbon_kg;
 } OrrRunSeed;
 
