@@ -104,38 +104,60 @@ void orr_program__thread_next(const OrrCheck *c, uint32_t thread) {
     settle_thread(c, thread);
 }
 
-static bool is_done(const OrrCheck *c, uint32_t role, uint32_t step, uint32_t call, uint32_t op,
-                    uint32_t *stream) {
+/* Whether the stream of an operation is beyond it; else the thread is blocked on it. */
+static bool is_done(OrrCheck *c, uint32_t thread, uint32_t step, uint32_t call, uint32_t op) {
     const OrrProgram *p = c->program;
+    OrrThread *t = &c->threads[thread];
+    uint32_t role = thread / ORR_N_STREAMS;
     const OrrCall *source = &p->calls[p->roles[role].first_call + call];
+    uint32_t stream = p->ops[p->segments[source->segment].first_op + op].stream;
     uint64_t place =
         step * c->n_places[role] + c->first_place[p->roles[role].first_call + call] + op;
-    *stream = p->ops[p->segments[source->segment].first_op + op].stream;
-    return c->threads[role * ORR_N_STREAMS + *stream].place > place;
+    bool is_beyond = c->threads[role * ORR_N_STREAMS + stream].place > place;
+    t->blocked_on = is_beyond ? ORR_NONE : stream;
+    t->blocked_place = place;
+    return is_beyond;
 }
 
-uint32_t orr_program__waits_for_stream(const OrrCheck *c, uint32_t thread) {
+/* Whether the host has issued the thread's operation and all that it waits for is done. */
+static bool is_ready(OrrCheck *c, uint32_t thread) {
     const OrrProgram *p = c->program;
-    const OrrThread *t = &c->threads[thread];
+    OrrThread *t = &c->threads[thread];
     const OrrOp *op = orr_program__thread_op(c, thread);
-    uint32_t role = thread / ORR_N_STREAMS, stream;
-    if (t->place > c->threads[role * ORR_N_STREAMS + ORR_STREAM_HOST].place)
-        return ORR_STREAM_HOST;
+    uint32_t role = thread / ORR_N_STREAMS, at = p->roles[role].first_call + t->call;
+    if (t->place > c->threads[role * ORR_N_STREAMS + ORR_STREAM_HOST].place) {
+        t->blocked_on = ORR_STREAM_HOST;
+        t->blocked_place = t->place - 1;
+        return false;
+    }
     for (uint8_t i = 0; i < op->n_waits; i++)
-        if (!is_done(c, role, t->step, t->call, op->wait[i], &stream))
-            return stream;
-    const OrrCall *call = &p->calls[p->roles[role].first_call + t->call];
+        if (!is_done(c, thread, t->step, t->call, op->wait[i]))
+            return false;
+    if (!(c->call_waiters[at] >> t->op % 64 & 1))
+        return true;
+    const OrrCall *call = &p->calls[at];
     for (uint32_t i = call->first_wait; i < call->first_wait + call->n_waits; i++) {
         const OrrCallWait *w = &p->call_waits[i];
-        if (w->op != t->op || w->steps_back > t->step)
-            continue;
-        if (!is_done(c, role, t->step - w->steps_back, w->src_call, w->src_op, &stream))
-            return stream;
+        if (w->op == t->op && w->steps_back <= t->step &&
+            !is_done(c, thread, t->step - w->steps_back, w->src_call, w->src_op))
+            return false;
     }
-    return ORR_NONE;
+    return true;
+}
+
+uint32_t orr_program__waits_for_stream(OrrCheck *c, uint32_t thread) {
+    OrrThread *t = &c->threads[thread];
+    uint32_t first = thread / ORR_N_STREAMS * ORR_N_STREAMS;
+    if (t->blocked_on != ORR_NONE && c->threads[first + t->blocked_on].place <= t->blocked_place)
+        return t->blocked_on;
+    t->blocked_on = ORR_NONE;
+    return is_ready(c, thread) ? ORR_NONE : t->blocked_on;
 }
 
 static void look_again(OrrCheck *c, uint32_t role) {
+    if (c->is_listed[role])
+        return;
+    c->is_listed[role] = true;
     c->todo = orr_program__grow(c->todo, &c->cap_todo, c->n_todo + 1, sizeof *c->todo);
     c->todo[c->n_todo++] = role;
 }
@@ -252,17 +274,23 @@ static void run_thread(OrrCheck *c, uint32_t thread) {
     }
 }
 
+static uint64_t progress_of(const OrrCheck *c, uint32_t role) {
+    uint64_t sum = 0;
+    for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+        sum += c->threads[role * ORR_N_STREAMS + s].place;
+    return sum;
+}
+
+/* Until none of its streams moves. The role counts as listed meanwhile: what others do to it is
+ * seen. */
 static void run_role(OrrCheck *c, uint32_t role) {
-    bool has_moved = true;
-    while (has_moved && c->error == NULL) {
-        has_moved = false;
-        for (uint32_t s = 0; s < ORR_N_STREAMS; s++) {
-            uint32_t thread = role * ORR_N_STREAMS + s;
-            uint64_t place = c->threads[thread].place;
-            run_thread(c, thread);
-            has_moved = has_moved || c->threads[thread].place != place;
-        }
-    }
+    uint64_t before;
+    do {
+        before = progress_of(c, role);
+        for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+            run_thread(c, role * ORR_N_STREAMS + s);
+    } while (progress_of(c, role) != before && c->error == NULL);
+    c->is_listed[role] = false;
 }
 
 static bool may_meet(const OrrColl *a, const OrrColl *b) {
@@ -277,6 +305,8 @@ static void check_init(OrrCheck *c, const OrrProgram *p) {
     c->first_place = g_new0(uint64_t, p->n_calls);
     c->n_places = g_new0(uint64_t, p->n_roles);
     c->segment_streams = g_new0(uint32_t, p->n_segments);
+    c->is_listed = g_new0(bool, p->n_roles);
+    c->call_waiters = g_new0(uint64_t, p->n_calls);
     c->canonical = g_new0(uint32_t, p->n_colls);
     c->threads = g_new0(OrrThread, (size_t)p->n_roles * ORR_N_STREAMS);
     for (uint32_t i = 0; i < p->n_colls; i++)
@@ -285,6 +315,11 @@ static void check_init(OrrCheck *c, const OrrProgram *p) {
     for (uint32_t s = 0; s < p->n_segments; s++)
         for (uint32_t i = 0; i < p->segments[s].n_ops; i++)
             c->segment_streams[s] |= 1u << p->ops[p->segments[s].first_op + i].stream;
+    for (uint32_t i = 0; i < p->n_calls; i++)
+        for (uint32_t w = 0; w < p->calls[i].n_waits; w++)
+            c->call_waiters[i] |= 1ull << p->call_waits[p->calls[i].first_wait + w].op % 64;
+    for (uint32_t i = 0; i < p->n_roles * ORR_N_STREAMS; i++)
+        c->threads[i].blocked_on = ORR_NONE;
     for (uint32_t r = 0; r < p->n_roles; r++) {
         const OrrRole *role = &p->roles[r];
         c->role_of_stage[role->stage] = r;
@@ -309,6 +344,8 @@ static void check_clear(OrrCheck *c) {
     g_free(c->first_place);
     g_free(c->n_places);
     g_free(c->segment_streams);
+    g_free(c->is_listed);
+    g_free(c->call_waiters);
     g_free(c->canonical);
     g_free(c->threads);
     g_free(c->todo);

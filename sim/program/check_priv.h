@@ -16,6 +16,9 @@ typedef struct {
     uint64_t place; /* place of that operation among all of the role, step after step */
     bool has_arrived;
     uint32_t n_open; /* parts of it that nobody has met yet */
+    /* what it was found to wait for last: until that stream is beyond a place */
+    uint32_t blocked_on; /* or ORR_NONE */
+    uint64_t blocked_place;
 } OrrThread;
 
 typedef struct {
@@ -46,6 +49,7 @@ typedef struct {
     uint64_t *first_place;     /* [n_calls] of the program: place of a call's first operation */
     uint64_t *n_places;        /* [n_roles] operations of one step */
     uint32_t *segment_streams; /* [n_segments] bit set of streams */
+    uint64_t *call_waiters;    /* [n_calls] bit op % 64: that operation waits for another call */
     uint32_t *canonical;       /* [n_colls] first collective that it may meet */
     OrrThread *threads;        /* [n_roles * ORR_N_STREAMS] */
     OrrPairPlace *pairs;
@@ -53,7 +57,8 @@ typedef struct {
     OrrIntern pair_index;
     OrrCollPlace *places;
     uint32_t n_places_coll, cap_places;
-    uint32_t *todo; /* roles to look at again, a stack */
+    uint32_t *todo;  /* roles to look at again, a stack; each once */
+    bool *is_listed; /* [n_roles] */
     uint32_t n_todo, cap_todo;
     GError *error;
 } OrrCheck;
@@ -69,7 +74,7 @@ const OrrOp *orr_program__thread_op(const OrrCheck *c, uint32_t thread);
 void orr_program__thread_next(const OrrCheck *c, uint32_t thread);
 bool orr_program__thread_at_end(const OrrCheck *c, uint32_t thread);
 /* The stream of the same role that the thread's operation waits for, or ORR_NONE. */
-uint32_t orr_program__waits_for_stream(const OrrCheck *c, uint32_t thread);
+uint32_t orr_program__waits_for_stream(OrrCheck *c, uint32_t thread);
 
 /* Why the run stopped: the cycle, or the partner that never comes; g_free. */
 char *orr_program__hang_text(OrrCheck *c, uint32_t role);
