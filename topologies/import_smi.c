@@ -107,7 +107,11 @@ static bool read_lines(Reader *r, const OrrLog *log, char ***header, GError **er
             return false;
     }
     if (!r->found)
-        return orr_fail_input(error, "%s: no row of devices (GPU0 GPU1 ...)", r->import->path);
+        return orr_fail_input(
+            error,
+            "%s: neither XML nor a listing of ibnetdiscover, and without a row of "
+            "devices (GPU0 GPU1 ...) no table of nvidia-smi topo -m or rocm-smi",
+            r->import->path);
     for (guint i = 0; i < r->n_gpus; i++)
         if (!r->has_row[i])
             return orr_fail_input(error, "%s: the row of %s is missing", r->import->path,

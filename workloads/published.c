@@ -118,7 +118,7 @@ static void read_runs(const OrrCsv *csv, uint32_t file, OrrPublished *into) {
         run.is_trial = outcome >= 0;
         if (run.is_trial) {
             run.outcome = outcome_of(orr_csv_cell(csv, r, outcome));
-            if (run.outcome == ORR_OUTCOME_NONE)
+            if (run.outcome == ORR_OUTCOME_NONE && !run.flaw)
                 run.flaw = g_strdup("failed for another reason than memory");
         }
         g_array_append_val(into->runs, run);
