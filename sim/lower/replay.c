@@ -5,7 +5,7 @@
 #include "sim/program/builder.h"
 
 #define N_SLOTS (ORR_N_STREAMS - 1) /* all but the host's */
-#define NO_OP (-1)
+#define NOTHING (-1)
 
 typedef struct {
     const OrrReplay *replay;
@@ -14,8 +14,10 @@ typedef struct {
     bool is_host[N_SLOTS];
     int64_t busy_ns[N_SLOTS];
     uint32_t n_slots;
-    int64_t *last; /* [n_nodes * n_slots]: the last operation on each slot that a node implies */
-    int64_t on_slot[N_SLOTS]; /* last operation so far */
+    int64_t *last;   /* [n_nodes * n_slots]: the last node on each slot that a node implies */
+    int64_t *end_ns; /* [n_nodes] as recorded durations and order make it */
+    uint32_t *op;    /* [n_nodes] */
+    int64_t on_slot[N_SLOTS]; /* last node so far that takes time */
     GArray *kernel_ns;
     uint32_t n_ops;
 } Replayer;
@@ -53,16 +55,44 @@ static bool find_slots(Replayer *r, GError **error) {
     return true;
 }
 
-/* What node @i implies so far: the union of what it waits for. */
-static void gather(const Replayer *r, uint32_t i, int64_t *need) {
+/* The last nodes that node @i waits for, and when they have ended. */
+static int64_t gather(const Replayer *r, uint32_t i, int64_t *need) {
     const OrrReplayNode *node = &r->replay->nodes[i];
+    int64_t start_ns = 0;
     for (uint32_t k = 0; k < r->n_slots; k++)
-        need[k] = NO_OP;
+        need[k] = NOTHING;
     for (uint32_t d = 0; d < node->n_deps; d++) {
-        const int64_t *of = &r->last[(gsize)r->replay->deps[node->first_dep + d] * r->n_slots];
+        uint32_t dep = r->replay->deps[node->first_dep + d];
+        const int64_t *of = &r->last[(gsize)dep * r->n_slots];
         for (uint32_t k = 0; k < r->n_slots; k++)
             need[k] = MAX(need[k], of[k]);
+        start_ns = MAX(start_ns, r->end_ns[dep]);
     }
+    return start_ns;
+}
+
+/* Whether the node on slot @k need not be waited for, since @other on slot @by already does. */
+static bool is_implied(const Replayer *r, const int64_t *need, uint32_t k, int64_t other) {
+    return other != NOTHING && r->last[(gsize)other * r->n_slots + k] >= need[k];
+}
+
+/* Nodes of @need to wait for, into @waits, the latest first: those of other slots that neither the
+ * node before on @slot nor another of them implies. */
+static uint32_t reduce(const Replayer *r, const int64_t *need, uint32_t slot, int64_t *waits) {
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < r->n_slots; k++) {
+        bool is_needed =
+            k != slot && need[k] != NOTHING && !is_implied(r, need, k, r->on_slot[slot]);
+        for (uint32_t j = 0; is_needed && j < r->n_slots; j++)
+            is_needed = j == k || j == slot || !is_implied(r, need, k, need[j]);
+        if (!is_needed)
+            continue;
+        uint32_t at = n++;
+        for (; at > 0 && r->end_ns[waits[at - 1]] < r->end_ns[need[k]]; at--)
+            waits[at] = waits[at - 1];
+        waits[at] = need[k];
+    }
+    return n;
 }
 
 static void describe(const Replayer *r, uint32_t i, OrrKernel *kernel) {
@@ -78,33 +108,29 @@ static void describe(const Replayer *r, uint32_t i, OrrKernel *kernel) {
             *c = '_';
 }
 
-static bool add(Replayer *r, uint32_t i, GError **error) {
+static void add(Replayer *r, uint32_t i) {
     const OrrReplayNode *node = &r->replay->nodes[i];
     int slot = slot_of(r, node);
-    int64_t need[N_SLOTS], *mine = &r->last[(gsize)i * r->n_slots];
-    gather(r, i, need);
-    memcpy(mine, need, r->n_slots * sizeof *mine);
-    if (node->duration_ns <= 0) { /* takes no time: who waits for it waits for what it waits for */
-        mine[slot] = MAX(mine[slot], r->on_slot[slot]);
-        return true;
-    }
+    int64_t need[N_SLOTS], waits[N_SLOTS], *mine = &r->last[(gsize)i * r->n_slots];
+    int64_t before = r->on_slot[slot], start_ns = gather(r, i, need);
+    if (before != NOTHING)
+        start_ns = MAX(start_ns, r->end_ns[before]);
+    for (uint32_t k = 0; k < r->n_slots; k++)
+        mine[k] =
+            MAX(need[k], before == NOTHING ? NOTHING : r->last[(gsize)before * r->n_slots + k]);
+    r->end_ns[i] = start_ns + MAX(node->duration_ns, 0);
+    if (node->duration_ns <= 0) /* who waits for it waits for what it waits for */
+        return;
     OrrKernel kernel = {0};
     describe(r, i, &kernel);
-    uint32_t op = orr_builder_kernel(r->b, (OrrStream)(slot + 1), &kernel), n_waits = 0;
-    for (uint32_t k = 0; k < r->n_slots; k++) {
-        if ((int)k == slot || need[k] == NO_OP)
-            continue;
-        if (n_waits++ == ORR_MAX_WAITS)
-            return orr_fail_input(error,
-                                  "%s: node %" G_GUINT64_FORMAT " (%s) waits for more than %d "
-                                  "other streams",
-                                  r->replay->name, node->id, node->name, ORR_MAX_WAITS);
-        orr_builder_wait(r->b, (uint32_t)need[k]);
-    }
+    r->op[i] = orr_builder_kernel(r->b, (OrrStream)(slot + 1), &kernel);
+    /* more than an operation can wait for: those that end before the latest never bind */
+    uint32_t n = reduce(r, need, (uint32_t)slot, waits);
+    for (uint32_t k = 0; k < MIN(n, ORR_MAX_WAITS); k++)
+        orr_builder_wait(r->b, r->op[waits[k]]);
     g_array_append_val(r->kernel_ns, node->duration_ns);
-    r->on_slot[slot] = mine[slot] = op;
+    r->on_slot[slot] = mine[slot] = i;
     r->n_ops++;
-    return true;
 }
 
 /* The host waits for all streams: a step begins when the one before has ended everywhere. */
@@ -112,11 +138,11 @@ static void end_step(Replayer *r) {
     uint32_t n = 0;
     orr_builder_step_end(r->b);
     for (uint32_t k = 0; k < r->n_slots; k++) {
-        if (r->on_slot[k] == NO_OP)
+        if (r->on_slot[k] == NOTHING)
             continue;
         if (n++ % ORR_MAX_WAITS == 0)
             orr_builder_host(r->b, 0);
-        orr_builder_wait(r->b, (uint32_t)r->on_slot[k]);
+        orr_builder_wait(r->b, r->op[r->on_slot[k]]);
     }
 }
 
@@ -137,9 +163,9 @@ static OrrBound *bind(const OrrProgram *program, GArray *kernel_ns) {
 static bool build(Replayer *r, GError **error) {
     orr_builder_segment_begin(r->b, "replay");
     bool is_built = true;
-    for (uint32_t i = 0; is_built && i < r->replay->n_nodes; i++)
-        is_built = add(r, i, error);
-    if (is_built && r->n_ops == 0)
+    for (uint32_t i = 0; i < r->replay->n_nodes; i++)
+        add(r, i);
+    if (r->n_ops == 0)
         is_built = orr_fail_input(error, "%s: none of %u operations has a duration",
                                   r->replay->name, r->replay->n_nodes);
     if (is_built)
@@ -162,14 +188,18 @@ OrrBound *orr_lower_replay(const OrrReplay *replay, OrrProgram **program, GError
         return NULL;
     }
     for (int k = 0; k < N_SLOTS; k++)
-        r.on_slot[k] = NO_OP;
+        r.on_slot[k] = NOTHING;
     if (!find_slots(&r, error))
         return NULL;
     r.last = g_new(int64_t, (gsize)replay->n_nodes * r.n_slots + 1);
+    r.end_ns = g_new(int64_t, (gsize)replay->n_nodes + 1);
+    r.op = g_new(uint32_t, (gsize)replay->n_nodes + 1);
     r.kernel_ns = g_array_new(FALSE, FALSE, sizeof(int64_t));
     r.b = orr_builder_new();
     bool is_built = build(&r, error);
     g_free(r.last);
+    g_free(r.end_ns);
+    g_free(r.op);
     *program = orr_builder_finish(r.b);
     if (is_built)
         return bind(*program, r.kernel_ns);
