@@ -146,34 +146,77 @@ static int64_t step_time_of(const char *job) {
     return g_ascii_strtoll(at + strlen("\"step_time_ns\": "), NULL, 10);
 }
 
-/* S48 of the scenarios. */
+static void check_replay(const char *job, guint rank) {
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = g_build_filename(g_get_tmp_dir(), "orrery-replay-XXXXXX", NULL);
+    g_autofree char *nothing = NULL;
+    int file = g_mkstemp(path);
+    assert_true(file >= 0 && g_close(file, NULL));
+    g_autofree char *arguments =
+        g_strdup_printf("trace %s -f chakra --ranks %u -o %s", job, rank, path);
+    run_orrery(arguments, &nothing);
+    OrrImport import = {.path = path, .notes = notes};
+    g_autoptr(OrrReplay) replay = orr_chakra_read(&import, &error);
+    g_remove(path);
+    assert_null(error);
+    assert_int_equal(replay->rank, rank);
+    int64_t replayed = replay_ns(replay, &error), simulated = step_time_of(job);
+    if (replayed != simulated)
+        fail_msg("%s, rank %u: %" G_GINT64_FORMAT " ns, its replay %" G_GINT64_FORMAT, job, rank,
+                 simulated, replayed);
+    /* all but the first of each stream wait for another: nothing can start too early */
+    uint32_t n_free = 0;
+    for (uint32_t k = 0; k < replay->n_nodes; k++)
+        n_free += replay->nodes[k].n_deps == 0;
+    assert_true(n_free <= ORR_N_STREAMS);
+}
+
+/* S48 of the scenarios: pipelines of every schedule, shards, tensor parallelism, recomputation,
+ * streams by the dozen. tests/chakra-jobs.sh does the shipped jobs. */
 static void test_replay_of_our_own_export_gives_our_step_time(void **state) {
     (void)state;
+#define PIPELINE "tiny-pipeline --set "
     static const struct {
         const char *job;
         guint rank;
-    } runs[] = {{"tiny-pipeline", 0}, {"tiny-pipeline", 5}, {"gpt2-meg-v100-pp4", 13}, {"tiny", 1}};
-    for (guint i = 0; i < G_N_ELEMENTS(runs); i++) {
-        g_autoptr(GError) error = NULL;
-        g_autofree char *path = g_build_filename(g_get_tmp_dir(), "orrery-replay-XXXXXX", NULL);
-        g_autofree char *nothing = NULL;
-        int file = g_mkstemp(path);
-        assert_true(file >= 0 && g_close(file, NULL));
-        g_autofree char *arguments =
-            g_strdup_printf("trace %s -f chakra --ranks %u -o %s", runs[i].job, runs[i].rank, path);
-        run_orrery(arguments, &nothing);
-        OrrImport import = {.path = path, .notes = notes};
-        g_autoptr(OrrReplay) replay = orr_chakra_read(&import, &error);
-        g_remove(path);
-        assert_null(error);
-        assert_int_equal(replay->rank, runs[i].rank);
-        assert_int_equal(replay_ns(replay, &error), step_time_of(runs[i].job));
-        /* all but the first of each stream wait for another: nothing can start too early */
-        uint32_t n_free = 0;
-        for (uint32_t k = 0; k < replay->n_nodes; k++)
-            n_free += replay->nodes[k].n_deps == 0;
-        assert_true(n_free <= ORR_N_STREAMS);
-    }
+    } runs[] = {
+        {"tiny", 1},
+        {"tiny-pipeline", 0},
+        {"tiny-pipeline", 5},
+        {"gpt2-meg-v100-pp4", 13},
+        {"mpt-125m-8", 3},
+        {"gpt2-1", 0},
+        {PIPELINE "schedule.name=gpipe --set layout.vpp=1", 7},
+        {PIPELINE "schedule.name=zb_h1 --set layout.vpp=1", 2},
+        {PIPELINE "layout.zero_stage=1", 1},
+        {PIPELINE "layout.zero_stage=2", 6},
+        {PIPELINE "recompute.policy=full", 4},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(runs); i++)
+        check_replay(runs[i].job, runs[i].rank);
+}
+
+/* Times of calls without those inside; kernels behind their call and in order on their stream. */
+static void test_traces_linked_with_a_profile_run_in_its_times(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"schema\": \"1.0.3-chakra.0.0.4\", \"nodes\": [\n"
+        "{\"id\": 2, \"name\": \"aten::linear\", \"ctrl_deps\": 1, \"exclusive_dur\": 4,\n"
+        " \"attrs\": [{\"name\": \"tid\", \"type\": \"uint64\", \"value\": 3}]},\n"
+        "{\"id\": 3, \"name\": \"gemm_a\", \"ctrl_deps\": 2, \"cat\": \"kernel\", "
+        "\"stream\": 7,\n \"exclusive_dur\": 20.5, \"inter_thread_dep\": null},\n"
+        "{\"id\": 4, \"name\": \"ncclDevKernel_AllReduce_Sum_f32_RING_LL\", \"ctrl_deps\": 2,\n"
+        " \"cat\": \"kernel\", \"stream\": 20, \"exclusive_dur\": 50, \"sync_dep\": [3]},\n"
+        "{\"id\": 5, \"name\": \"gemm_b\", \"ctrl_deps\": 2, \"cat\": \"kernel\", "
+        "\"stream\": 7,\n \"exclusive_dur\": 10}]}";
+    g_autoptr(GError) error = NULL;
+    OrrImport import = {.path = "own.json", .notes = notes};
+    g_autoptr(OrrReplay) replay = orr_chakra_parse(&import, text, strlen(text), &error);
+    assert_null(error);
+    assert_int_equal(replay->nodes[0].stream, 3);
+    assert_int_equal(replay->nodes[2].kind, ORR_REPLAY_COLLECTIVE);
+    assert_int_equal(replay->nodes[2].collective, ORR_ALL_REDUCE);
+    assert_int_equal(replay_ns(replay, &error), 4000 + 20500 + 50000);
 }
 
 int main(void) {
@@ -184,6 +227,7 @@ int main(void) {
         T(test_operations_without_time_pass_their_dependencies_on),
         T(test_bad_traces_are_refused_with_their_place),
         T(test_replay_of_our_own_export_gives_our_step_time),
+        T(test_traces_linked_with_a_profile_run_in_its_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ const OrrCommand orr_cmd_step = {
     .description =
         "JOB is a name (orrery list jobs), the path of a job file, or a report saved with --json, "
         "which is run again. The report goes to standard output. A Chakra execution trace (a name "
-        "that ends in .et) is run with the durations that it records.\n\n"
+        "that ends in .et, or JSON with nodes) is run with the durations that it records.\n\n"
         "Keys of the job's own groups (layout, batch, schedule, precision, recompute, network, "
         "nccl) "
         "and of the files it names (model, framework, cluster, node, gpu) can be set on the "

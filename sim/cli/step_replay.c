@@ -10,8 +10,20 @@
 #include "sim/lower/replay.h"
 #include "traces/chakra.h"
 
+#define LIMIT_BYTES ((gsize)2 << 30) /* as for traces */
+
+/* JSON with nodes, and not one of our records. */
+static bool is_json_trace(const char *ref) {
+    gsize length;
+    if (!g_str_has_suffix(ref, ".json") && !g_str_has_suffix(ref, ".json.gz"))
+        return false;
+    g_autofree char *text = orr_file_read(ref, LIMIT_BYTES, &length, NULL);
+    return text && g_strstr_len(text, (gssize)length, "\"nodes\"") &&
+           !g_strstr_len(text, (gssize)length, "\"orrery.");
+}
+
 bool orr_cli_is_trace(const char *ref) {
-    return g_str_has_suffix(ref, ".et") || g_str_has_suffix(ref, ".et.gz");
+    return g_str_has_suffix(ref, ".et") || g_str_has_suffix(ref, ".et.gz") || is_json_trace(ref);
 }
 
 static const char *const kind_names[] = {"host", "compute", "collective",

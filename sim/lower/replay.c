@@ -118,7 +118,7 @@ static void add(Replayer *r, uint32_t i) {
     for (uint32_t k = 0; k < r->n_slots; k++)
         mine[k] =
             MAX(need[k], before == NOTHING ? NOTHING : r->last[(gsize)before * r->n_slots + k]);
-    r->end_ns[i] = start_ns + MAX(node->duration_ns, 0);
+    r->end_ns[i] = start_ns + CLAMP(node->duration_ns, 0, INT64_MAX - start_ns);
     if (node->duration_ns <= 0) /* who waits for it waits for what it waits for */
         return;
     OrrKernel kernel = {0};
