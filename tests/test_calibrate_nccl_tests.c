@@ -166,10 +166,114 @@ static void test_torch_bench_prints_are_read_in_three_forms(void **state) {
     assert_near(orr_measured_time_ns(&old->tables[0]->rows[0]), 4e7, 1e-9);
 }
 
+/* A line of a layout is written with a size, its count, and two times in microseconds. */
+typedef struct {
+    const char *name, *before, *head, *row, *after;
+    const char *source; /* NULL: not told */
+} Layout;
+
+static const Layout layouts[] = {
+    {"of 2018",
+     "#\n# Using devices\n#   Rank  0 on     a device  0 [0x19] Tesla V100\n"
+     "#   Rank  1 on     a device  1 [0x1a] Tesla V100\n\n",
+     "#                                                 out-of-place                    in-place\n"
+     "#      bytes             N    type      op     time  algbw  busbw      res     time  algbw  "
+     "busbw      res\n",
+     "%12d %12d   float     sum  %7.3f   0.00   0.00    0e+00  %7.3f   0.00   0.00    0e+00\n",
+     " Out of bounds values : 0 OK\n Avg bus bandwidth    : 1.0\n", "nccl-tests"},
+    {"of 2.0 to 2.12",
+     "# nThread 1 nGpus 1 minBytes 1 maxBytes 1024 step: 2(factor) warmup iters: 5 iters: 20 "
+     "validation: 0\n" RANKS,
+     "#                                                       out-of-place                       "
+     "in-place\n"
+     "#       size         count      type   redop     time   algbw   busbw  error     time   "
+     "algbw "
+     "  busbw  error\n"
+     "#        (B)    (elements)                       (us)  (GB/s)  (GB/s)            (us)  "
+     "(GB/s) "
+     " (GB/s)\n",
+     "%12d %12d   float     sum  %7.2f    0.00    0.00    N/A  %7.2f    0.00    0.00    N/A\n",
+     TAIL, "nccl-tests"},
+    {"since 2.13", RANKS, HEAD,
+     "%12d %12d     float     sum      -1  %7.2f    0.00    0.00      0  %7.2f    0.00    0.00     "
+     " "
+     "0\n",
+     TAIL, "nccl-tests"},
+    {"since 2.17",
+     "# Collective test starting: all_reduce_perf\n# nccl-tests version 2.17.6 "
+     "nccl-headers=22807 nccl-library=22807\n" RANKS,
+     HEAD,
+     "%12d %12d     float     sum      -1  %7.2f    0.00    0.00    N/A  %7.2f    0.00    0.00    "
+     "N/A\n",
+     TAIL "# Collective test concluded: all_reduce_perf\n", "nccl-tests 2.17.6"},
+    {"of rccl-tests",
+     "# nThread 1 nGpus 2 minBytes 8 maxBytes 1024 step: 2(factor) warmup iters: 5 iters: 20 agg "
+     "iters: 1 validation: 1 graph: 0\n#\nrccl-tests: Version develop:448c4c7\n# Using devices\n"
+     "#   Rank  0 Pid 71 on a device  0 [0000:0c:00.0] AMD Instinct MI300X\n"
+     "#   Rank  1 Pid 71 on a device  1 [0000:22:00.0] AMD Instinct MI300X\n#\n",
+     HEAD,
+     "%12d %12d     float     sum      -1  %7.2f    0.00    0.00      0  %7.2f    0.00    0.00     "
+     " "
+     "0\n",
+     "# Errors with asterisks indicate errors that have exceeded the maximum threshold.\n" TAIL,
+     "rccl-tests develop:448c4c7"},
+};
+
+static const char *const prefixes[] = {"",
+                                       "0: ",
+                                       "[1,0]<stdout>:",
+                                       "[1,0]<stdout>: ",
+                                       "12: [1,0]<stdout>:",
+                                       "[prterun-a-77@1,0]<stdout>: ",
+                                       "[default0]:"};
+
+static char *write_log(const Layout *l, const char *prefix, guint n_tables) {
+    GString *text = g_string_new("");
+    for (guint t = 0; t < n_tables; t++) {
+        g_string_append_printf(text, "%s%s", l->before, l->head);
+        for (int size = 4; size <= 64 << 20; size *= 4) {
+            g_string_append_printf(text, l->row, size, size / 4, 10.0 + size / 1e5,
+                                   9.0 + size / 1e5);
+            if (size == 1024)
+                g_string_append(text, "a:12:34 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1]\n");
+        }
+        g_string_append(text, l->after);
+    }
+    g_auto(GStrv) lines = g_strsplit(text->str, "\n", -1);
+    g_string_truncate(text, 0);
+    for (guint i = 0; lines[i] && lines[i + 1]; i++)
+        g_string_append_printf(text, "%s%s\n", prefix, lines[i]);
+    return g_string_free(text, FALSE);
+}
+
+static void test_every_layout_under_every_launcher(void **state) {
+    (void)state;
+    for (guint l = 0; l < G_N_ELEMENTS(layouts); l++)
+        for (guint p = 0; p < G_N_ELEMENTS(prefixes); p++)
+            for (guint n = 1; n <= 2; n++) {
+                g_autoptr(GError) error = NULL;
+                g_autofree char *text = write_log(&layouts[l], prefixes[p], n);
+                g_autoptr(OrrMeasuredTables) tables = parse(text, "all_reduce", &error);
+                if (!tables)
+                    fail_msg("layout %s behind \"%s\": %s", layouts[l].name, prefixes[p],
+                             error->message);
+                assert_int_equal(tables->n_tables, n);
+                const OrrMeasuredTable *table = tables->tables[n - 1];
+                if (table->n_rows != 13 || table->is_cut || table->n_ranks != 2)
+                    fail_msg("layout %s behind \"%s\": %u rows of %u ranks", layouts[l].name,
+                             prefixes[p], table->n_rows, table->n_ranks);
+                assert_string_equal(table->source, layouts[l].source);
+                assert_int_equal(table->rows[5].bytes, 4096);
+                assert_near(table->rows[5].out_of_place.time_ns, 10040, 1e-3);
+                assert_near(table->rows[5].in_place.time_ns, 9040, 1e-3);
+            }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         T(test_row_interrupted_by_nccl_output_is_joined),
+        T(test_every_layout_under_every_launcher),
         T(test_wrong_values_are_never_used),
         T(test_file_with_no_sound_row_is_refused),
         T(test_collective_is_named_inferred_or_asked_for),

@@ -89,6 +89,40 @@ static void test_nemo_both_forms(void **state) {
     assert_near(one->step_time_ns, 4e9, 1e-9);
 }
 
+static void test_torchtitan_in_colours_with_its_batch_and_spread(void **state) {
+    (void)state;
+    g_autoptr(GString) notes = g_string_new(NULL);
+    GString *text = g_string_new(
+        "[rank0]:[titan] 2025-10-01 10:00:00,000 - root - INFO - CUDA capacity: NVIDIA H100 80GB "
+        "HBM3 with 79.11GiB memory\n"
+        "[rank0]:[titan] 2025-10-01 10:00:00,100 - root - INFO - Trainer is initialized with local "
+        "batch size 2, global batch size 16, gradient accumulation steps 1, sequence length 8192, "
+        "total steps 100 (warmup 20)\n");
+    static const int rates[] = {900, 5000, 6000, 6100, 5900, 6000, 6050, 3000, 6000};
+    for (guint i = 0; i < G_N_ELEMENTS(rates); i++)
+        g_string_append_printf(text,
+                               "[rank0]:[titan] 2025-10-01 10:00:%02u,000 - root - INFO - "
+                               "\033[31mstep: %2u  \033[32mloss: 12.25  \033[38;2;180;60;0m"
+                               "grad_norm:  1.4  \033[33mmemory: 47.88GiB(60.53%%)  "
+                               "\033[34mtps: %u,%03u  \033[36mtflops: 300.5  "
+                               "\033[35mmfu: 30.38%%\033[39m\n",
+                               3 * i + 3, i + 1, rates[i] / 1000, rates[i] % 1000);
+    g_autoptr(OrrMeasuredRun) run = parse(text->str, notes);
+    g_string_free(text, TRUE);
+    assert_non_null(run);
+    assert_string_equal(run->gpu, "NVIDIA H100 80GB HBM3");
+    assert_int_equal(run->global_batch, 16);
+    assert_int_equal(run->sequence_tokens, 8192);
+    assert_int_equal(run->n_steps, 9);
+    assert_int_equal(run->n_used, 8); /* without the first */
+    assert_near(run->step_time_ns, 3e9, 1e-9);
+    assert_near(run->tokens_per_gpu_per_s, 6000, 1e-9);
+    assert_near(run->tflops_per_gpu, 300.5, 1e-9);
+    g_autofree char *out = orr_run_log_format(run);
+    assert_non_null(strstr(out, "steps_used = 8\n"));
+    assert_non_null(strstr(out, "step_time_p90 = "));
+}
+
 static void test_log_without_steps_is_refused(void **state) {
     (void)state;
     g_autoptr(GString) notes = g_string_new(NULL);
@@ -105,6 +139,7 @@ int main(void) {
         cmocka_unit_test(test_lines_of_other_ranks_count_once),
         cmocka_unit_test(test_deepspeed_time_is_batch_over_rate),
         cmocka_unit_test(test_nemo_both_forms),
+        cmocka_unit_test(test_torchtitan_in_colours_with_its_batch_and_spread),
         cmocka_unit_test(test_log_without_steps_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

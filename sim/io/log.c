@@ -30,7 +30,7 @@ static void drop_colours(char *line) {
 
 /* Behind one label of a launcher, or NULL. */
 static const char *behind_label(const char *line) {
-    const char *at = line;
+    const char *at = line + strspn(line, " ");
     if (*at == '[') {
         while (*at && *at != ']' && *at != ' ')
             at++;
@@ -45,8 +45,6 @@ static const char *behind_label(const char *line) {
         }
         return *at == ':' ? at + 1 : NULL;
     }
-    while (*at == ' ')
-        at++;
     const char *digits = at;
     while (g_ascii_isdigit(*at))
         at++;
