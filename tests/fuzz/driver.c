@@ -1,7 +1,8 @@
 /* Main of a fuzz target without libFuzzer.
  *
- *   fuzz_X                     replay tests/fuzz/corpus/X, then a few hundred mutations
- *   fuzz_X [--inputs 1000000] [--seconds 60] [--seed 1]   replay, then so many mutations, no longer
+ *   fuzz_X                     replay tests/fuzz/corpus/X and beginnings of it, then a few hundred
+ *                              mutations
+ *   fuzz_X [--inputs 1000000] [--seconds 60] [--seed 1]   every beginning, then so many, no longer
  *   fuzz_X FILE...             replay these files
  *
  * Mutation i of a seed is the same everywhere. An input that crashes or hangs is left in
@@ -17,6 +18,7 @@
 #include "tests/fuzz/mutate.h"
 
 #define QUICK_MUTATIONS 300 /* for make check: a fraction of a second */
+#define QUICK_CUTS 50       /* of an input, for make check */
 #define HANG_SECONDS 20     /* no input may take so long */
 
 /* What the handler of a crash needs: the input in hand. */
@@ -90,6 +92,19 @@ static char **corpus_paths(const char *target) {
     return (char **)g_ptr_array_free(paths, FALSE);
 }
 
+/* Each input cut behind each byte, or behind @most of them. */
+static uint64_t cut(const GPtrArray *corpus, gsize most) {
+    uint64_t n = 0;
+    for (guint i = 0; i < corpus->len; i++) {
+        gsize length, step;
+        const uint8_t *data = g_bytes_get_data(corpus->pdata[i], &length);
+        step = MAX(1, length / most);
+        for (gsize at = 0; at < length; at += step, n++)
+            run(data, at);
+    }
+    return n;
+}
+
 /* Until @seconds or @inputs are over, 0: no such limit; how many. */
 static uint64_t search(const GPtrArray *corpus, uint64_t seed, double seconds, uint64_t inputs) {
     Mutator *m = mutator_new(corpus, seed);
@@ -139,13 +154,15 @@ int main(int argc, char **argv) {
         const uint8_t *data = g_bytes_get_data(corpus->pdata[i], &length);
         run(data ? data : (const uint8_t *)"", length);
     }
-    if (seconds <= 0 && inputs == 0)
-        inputs = QUICK_MUTATIONS;
+    bool is_quick = seconds <= 0 && inputs == 0;
+    inputs = is_quick ? QUICK_MUTATIONS : inputs;
+    uint64_t n_cut = first < argc ? 0 : cut(corpus, is_quick ? QUICK_CUTS : MUTATE_MAX_BYTES);
     gint64 start = g_get_monotonic_time();
     uint64_t n = first < argc ? 0 : search(corpus, seed, seconds, inputs);
     double took_s = (double)(g_get_monotonic_time() - start) / 1e6;
-    printf("%s: %u inputs and %lu mutations of seed %lu passed, %.0f a second\n", target,
-           corpus->len, (unsigned long)n, (unsigned long)seed,
+    printf("%s: %u inputs, %lu beginnings of them and %lu mutations of seed %lu passed, %.0f a "
+           "second\n",
+           target, corpus->len, (unsigned long)n_cut, (unsigned long)n, (unsigned long)seed,
            took_s > 0 ? (double)n / took_s : 0.0);
     return 0;
 }
