@@ -89,6 +89,9 @@ static void test_bad_files_and_tables_are_told_with_their_place(void **state) {
         {"classes = a:3\n", "", {"of 3 nodes", NULL}},
         {"[store]\nbandwidth = 3 GB\n", "", {"bandwidth", "GB/s"}},
         {"jobs = none.csv\n", "", {"jobs", NULL}},
+        {"slices = 7\nslicing = mig\n",
+         "name,submit_h,steps,slices,job\na,0,9,1,gpt2-1\n",
+         {"jobs.csv:2: job a", "of 7 slices have"}},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autofree char *text = g_strconcat(MACHINE, cases[i].more, NULL);

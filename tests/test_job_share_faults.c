@@ -361,6 +361,96 @@ static void test_a_queue_of_equal_jobs_waits_as_md1(void **state) {
     assert_near(sum / JOBS, rho / (2 * (1 - rho)), 0.05); /* 0.75 h; error 2 % at this length */
 }
 
+/* S35 of the scenarios: 6.5 failures per thousand node-days on 16,384 GPUs are one each 1.80 h; on
+ * 131,072 one each 0.225 h. */
+static void test_s35_rates_of_nodes_make_those_of_the_cluster(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t gpus;
+        double mttf_h;
+    } cases[] = {{16384, 1.80}, {131072, 0.225}};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(OrrShareSpec) s = cluster(ORR_SHARE_FCFS, cases[i].gpus / 8);
+        s->node_mtbf_ns = 1000 * 86400e9 / 6.5;
+        s->repair_ns = 1;
+        int64_t hours = (int64_t)(4000 * cases[i].mttf_h);
+        submit(s, hours, 8, 1)->limit_ns = 1000 * H;
+        OrrShareOptions options = {.seed = i};
+        OrrShareResult r[1];
+        OrrShareAccount a;
+        simulate_with(s, &options, r, &a);
+        assert_near((double)a.makespan_ns / (double)H / (double)a.node_failures, cases[i].mttf_h,
+                    0.05); /* 4,000 failures: three deviations */
+    }
+}
+
+/* S31 of the scenarios: 8.03e9 parameters of 12 bytes are 96.4 GB, 9.6 s at 10 GB/s; six minutes
+ * are a store of 0.27 GB/s. Four such jobs at once take four times as long. */
+static void test_s31_a_store_is_as_fast_as_it_is(void **state) {
+    (void)state;
+    for (uint32_t n = 1; n <= 4; n *= 4) {
+        g_autoptr(OrrShareSpec) s = cluster(ORR_SHARE_FCFS, 4);
+        s->store_bytes_per_s = 10000000000;
+        for (uint32_t i = 0; i < n; i++) {
+            OrrShareJob *j = submit(s, 0, 8, 2);
+            j->save_ns = H, j->save_bytes = 8.03e9 * 12, j->limit_ns = 3 * H;
+        }
+        OrrShareResult r[4];
+        OrrShareAccount a;
+        simulate(s, r, &a);
+        assert_near((double)r[0].spent_ns[ORR_SHARE_SAVE] / 1e9, 9.636 * n, 1e-6);
+        s->store_bytes_per_s = 268000000;
+        simulate(s, r, &a);
+        assert_near((double)r[0].spent_ns[ORR_SHARE_SAVE] / 1e9, 360.0 * n, 0.002);
+    }
+}
+
+/* Whatever happens at once, all adds up, ends and repeats. */
+static void test_random_faults_add_up(void **state) {
+    (void)state;
+    for (uint64_t n = 0; n < 150; n++) {
+        OrrRandom x = orr_random(n, "faults");
+        g_autoptr(OrrShareSpec) s = spot_cluster((int64_t)(n % 3) * MIN_NS);
+        s->policy = (OrrSharePolicy)(n % ORR_N_SHARE_POLICIES);
+        s->slicing = (OrrSlicing)(n / 4 % ORR_N_SLICINGS);
+        s->slices_per_gpu = n % 5 < 2 ? 7 : 1, s->slice_slow_frac = 0.1;
+        s->node_mtbf_ns = 30.0 * (double)H, s->repair_ns = (int64_t)(n % 4) * H;
+        s->detect_ns = (int64_t)(n % 2) * 10 * MIN_NS;
+        s->notice_ns = (int64_t)(n % 2) * MIN_NS;
+        s->store_bytes_per_s = n % 7 ? 3000000001 : 0;
+        s->writer_bytes_per_s = n % 3 ? 700000003 : 0;
+        static const uint32_t profiles[] = {1, 2, 3, 4, 7};
+        for (uint64_t i = 0; i < 25; i++) {
+            OrrShareJob *j = submit(s, (int64_t)orr_random_below(x, i, 0, 20), 1,
+                                    1 + (int64_t)orr_random_below(x, i, 1, 5));
+            j->gpus = 1 + (uint32_t)orr_random_below(x, i, 2, 20);
+            if (s->slices_per_gpu > 1 && i % 3 == 0)
+                j->gpus = 0, j->slices = profiles[orr_random_below(x, i, 3, 5)];
+            j->limit_ns = 0;
+            j->priority = (int32_t)orr_random_below(x, i, 5, 4);
+            j->is_preemptible = i % 3 > 0;
+            j->save_ns = i % 5 ? H / 2 : 0;
+            j->save_takes_ns = (int64_t)orr_random_below(x, i, 6, 90) * 1000000007;
+            j->save_bytes = (double)orr_random_below(x, i, 7, 1000) * 1e9;
+            j->is_async = i % 2, j->restart_ns = (int64_t)(i % 3) * MIN_NS;
+            j->place = j->gpus > 0 && j->gpus <= 16 ? (OrrPlace)(i % 3) : ORR_PLACE_ANY;
+        }
+        OrrShareOptions options = {.seed = n};
+        OrrShareResult r[25], again[25];
+        OrrShareAccount a, b;
+        memset(&a, 0, sizeof a), memset(&b, 0, sizeof b);
+        simulate_with(s, &options, r, &a);
+        simulate_with(s, &options, again, &b);
+        assert_int_equal(a.makespan_ns, b.makespan_ns);
+        for (int i = 0; i < 25; i++) {
+            assert_int_equal(r[i].end_ns, again[i].end_ns);
+            assert_true(r[i].end_ns > r[i].start_ns && r[i].start_ns >= s->jobs[i].submit_ns);
+            for (int o = 0; o < ORR_SHARE_DOWN; o++)
+                assert_true(r[i].spent_ns[o] >= 0);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_store_is_shared_by_those_that_write),
@@ -376,6 +466,9 @@ int main(void) {
         cmocka_unit_test(test_nodes_further_apart_make_steps_longer),
         cmocka_unit_test(test_the_order_of_the_table_does_not_matter),
         cmocka_unit_test(test_a_queue_of_equal_jobs_waits_as_md1),
+        cmocka_unit_test(test_s35_rates_of_nodes_make_those_of_the_cluster),
+        cmocka_unit_test(test_s31_a_store_is_as_fast_as_it_is),
+        cmocka_unit_test(test_random_faults_add_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@ typedef struct {
     OrrStepRun *step;    /* loaded, never executed: what the others borrow from */
     OrrCluster *cluster; /* the whole of it; NULL: the job's own */
     GArray *priced;      /* Priced */
+    int64_t peak_bytes, capacity_bytes;
 } Model;
 
 typedef struct {
@@ -175,7 +176,11 @@ static int64_t price(Model *m, const OrrShareSpec *s, uint32_t racks, uint32_t b
                        orr_step_record(step)->gpu);
         return -1;
     }
-    Priced p = {racks, blocks, orr_step_record(step)->step_time_ns};
+    const OrrRecord *r = orr_step_record(step);
+    Priced p = {racks, blocks, r->step_time_ns};
+    m->capacity_bytes = r->capacity_bytes;
+    for (uint32_t i = 0; i < r->n_stages; i++)
+        m->peak_bytes = MAX(m->peak_bytes, r->stages[i].peak_bytes);
     g_array_append_val(m->priced, p);
     return p.step_ns;
 }
@@ -214,6 +219,18 @@ static bool fill_job(const Model *m, OrrShareJob *j, GError **error) {
     return true;
 }
 
+/* Of a job in slices: its part of the memory, too. */
+static bool check_memory(const Model *m, const OrrShareSpec *s, const OrrShareJob *j,
+                         GError **error) {
+    double has = (double)m->capacity_bytes * orr_share_memory_frac(s, j);
+    if ((double)m->peak_bytes <= has)
+        return true;
+    g_autofree char *needs = orr_units_bytes((double)m->peak_bytes);
+    g_autofree char *there = orr_units_bytes(has);
+    return orr_fail_input(error, "its step needs %s, and %u of %u slices have %s", needs, j->slices,
+                          s->slices_per_gpu, there);
+}
+
 static bool add_job(OrrSharePrices *p, OrrShareSpec *s, uint32_t job, const OrrOverride *overrides,
                     uint32_t n_overrides, const char *calibration, OrrSources *sources,
                     GError **error) {
@@ -239,7 +256,7 @@ static bool add_job(OrrSharePrices *p, OrrShareSpec *s, uint32_t job, const OrrO
     if (m->cluster && world_of(m) > orr_cluster_spec(m->cluster)->n_gpus)
         return orr_fail_input(error, "%u GPUs are more than the cluster has", world_of(m));
     j->step_ns = price_once(m, s, racks, blocks, error);
-    return j->step_ns > 0 && fill_job(m, j, error);
+    return j->step_ns > 0 && check_memory(m, s, j, error) && fill_job(m, j, error);
 }
 
 OrrSharePrices *orr_share_prices_new(OrrShareSpec *spec, const OrrOverride *overrides,

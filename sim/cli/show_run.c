@@ -135,9 +135,27 @@ bool orr_cli_show_share(const OrrCli *cli, OrrOut *out, GError **error) {
     const OrrShareSpec *s = f->spec;
     orr_out_printf(out, "%s: %s\n", f->name, f->summary);
     orr_cli_line(out, "source", "%s", f->source);
-    orr_cli_line(out, "cluster", "%u nodes of %u GPUs, %u to a rack, %u racks to a block",
-                 s->n_nodes, s->gpus_per_node, s->nodes_per_rack, s->racks_per_block);
+    orr_cli_line(out, "cluster", "%s%s%u nodes of %u GPUs, %u to a rack, %u racks to a block",
+                 s->cluster_ref, *s->cluster_ref ? ": " : "", s->n_nodes, s->gpus_per_node,
+                 s->nodes_per_rack, s->racks_per_block);
+    if (s->slices_per_gpu > 1)
+        orr_cli_line(out, "slices", "%u a GPU by %s", s->slices_per_gpu,
+                     orr_slicing_names[s->slicing]);
     orr_cli_line(out, "policy", "%s", orr_share_policy_names[s->policy]);
-    orr_cli_line(out, "jobs", "%u", s->n_jobs);
+    if (s->node_mtbf_ns > 0)
+        orr_cli_line(out, "failures",
+                     "of a node each %s h (%s per 1000 node-days), of any each %s h",
+                     number(s->node_mtbf_ns / 3600e9, 1).text,
+                     number(1000 * 86400e9 / s->node_mtbf_ns, 2).text,
+                     number(s->node_mtbf_ns / 3600e9 / s->n_nodes, 2).text);
+    if (s->store_bytes_per_s > 0)
+        orr_cli_line(out, "store", "%s GB/s", number((double)s->store_bytes_per_s / 1e9, 1).text);
+    if (*f->prices_ref)
+        orr_cli_line(out, "prices", "%s, %s", f->prices_ref, orr_contract_names[f->contract]);
+    double gpu_h = 0;
+    for (uint32_t i = 0; i < s->n_jobs; i++)
+        gpu_h += (double)s->jobs[i].work_ns / 3600e9 * s->jobs[i].gpus;
+    orr_cli_line(out, "jobs", "%u; those in hours of whole GPUs have %s GPU-hours of work",
+                 s->n_jobs, number(gpu_h, 1).text);
     return true;
 }

@@ -106,6 +106,8 @@ bool orr_share_check(const OrrShareSpec *spec, GError **error);
 bool orr_share_is_drawn(const OrrShareSpec *spec);
 /* How long @work_ns takes on what the job asks for when nothing is beside it and all is well. */
 int64_t orr_share_length_ns(const OrrShareSpec *spec, const OrrShareJob *job, int64_t work_ns);
+/* Share of a GPU's memory that the job has: slices of MIG come with eighths of it. */
+double orr_share_memory_frac(const OrrShareSpec *spec, const OrrShareJob *job);
 /* The most closely that so many nodes can lie. */
 void orr_share_closest(const OrrShareSpec *spec, const OrrShareJob *job, uint32_t *racks,
                        uint32_t *blocks);

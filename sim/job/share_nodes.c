@@ -80,6 +80,7 @@ static void happen(Share *h, uint32_t i, NodeEvent event) {
     uint32_t n_jobs;
     g_autofree uint32_t *jobs = jobs_on(h, i, &n_jobs);
     h->floor.is_out[i] = event != IS_BACK;
+    h->has_changed = true;
     switch (event) {
     case FAILS:
         n->state = NODE_DOWN;

@@ -23,6 +23,15 @@ bool orr_share__mig_has(uint32_t slices) {
     return false;
 }
 
+double orr_share_memory_frac(const OrrShareSpec *s, const OrrShareJob *j) {
+    if (j->gpus > 0 || s->slices_per_gpu == 1)
+        return 1;
+    for (size_t i = 0; s->slicing == ORR_SLICING_MIG && i < G_N_ELEMENTS(mig); i++)
+        if (mig[i].slices == j->slices)
+            return mig[i].memory / 8.0;
+    return (double)j->slices / s->slices_per_gpu;
+}
+
 /* Memory slices that a profile would take on a GPU with @taken; 0: no place. From the end, so that
  * the one place of the large profiles stays free. */
 static uint8_t mig_place(uint8_t taken, uint32_t slices) {
@@ -205,11 +214,12 @@ static uint32_t fit_group(const Floor *f, const OrrShareJob *job, uint32_t span,
     return fit(f, job, best_from, best_from + MIN(span, n_nodes - best_from), nodes, units);
 }
 
-/* Marks GPUs where they are sliced. */
-static void take_gpus(Floor *f, const OrrShareJob *job, Grant *g) {
+/* Which GPUs a job gets where they are sliced. */
+static void choose_gpus(const Floor *f, const OrrShareJob *job, Grant *g) {
     const OrrShareSpec *s = f->spec;
     g->gpus = g_new(uint32_t, MAX(job->gpus, 1));
     g->units_per_gpu = job->gpus > 0 ? s->slices_per_gpu : job->slices;
+    g->places = 0xff; /* all of it */
     if (job->gpus == 0) {
         uint32_t gpu = g->gpus[g->n_gpus++] = gpu_for(f, job, g->nodes[0]);
         g->places = f->places ? mig_place(f->places[gpu], job->slices) : 0;
@@ -221,10 +231,14 @@ static void take_gpus(Floor *f, const OrrShareJob *job, Grant *g) {
                 g->gpus[g->n_gpus++] = gpu;
                 want--;
             }
-        g->places = 0xff; /* all of it */
     }
+}
+
+void orr_share__take(Floor *f, const Grant *g) {
+    for (uint32_t i = 0; i < g->n; i++)
+        f->free[g->nodes[i]] -= g->units[i];
     for (uint32_t i = 0; i < g->n_gpus; i++) {
-        f->whole[g->gpus[i] / s->gpus_per_node] -= f->used[g->gpus[i]] == 0;
+        f->whole[g->gpus[i] / f->spec->gpus_per_node] -= f->used[g->gpus[i]] == 0;
         f->used[g->gpus[i]] += g->units_per_gpu;
         if (f->places)
             f->places[g->gpus[i]] |= g->places;
@@ -251,9 +265,8 @@ bool orr_share__place(Floor *f, const OrrShareJob *job, Grant *grant) {
     *grant = (Grant){.nodes = g_memdup2(nodes, n * sizeof *nodes),
                      .units = g_memdup2(units, n * sizeof *units),
                      .n = n};
-    for (uint32_t i = 0; i < n; i++)
-        f->free[nodes[i]] -= units[i];
     if (f->used)
-        take_gpus(f, job, grant);
+        choose_gpus(f, job, grant);
+    orr_share__take(f, grant);
     return true;
 }

@@ -33,7 +33,8 @@ uint64_t orr_share__units_free(const Floor *floor, const OrrShareJob *job);
 /* Takes room for @job from @floor into @grant (NULL: only asks); false and nothing if there is
  * none. */
 bool orr_share__place(Floor *floor, const OrrShareJob *job, Grant *grant);
-/* Gives back without clearing @grant. */
+/* Takes just what @grant has, and gives it back; neither changes @grant. */
+void orr_share__take(Floor *floor, const Grant *grant);
 void orr_share__give(Floor *floor, const Grant *grant);
 void orr_share__grant_clear(Grant *grant);
 void orr_share__grant_span(const OrrShareSpec *spec, const Grant *grant, uint32_t *racks,
@@ -100,8 +101,9 @@ typedef struct {
     OrrQueue node_events;
     uint64_t n_writers; /* connections of all flows */
     int64_t now;
-    uint32_t n_left; /* jobs that have not ended */
-    uint64_t n_done; /* checkpoints and ends so far */
+    bool has_changed; /* the queue or what is free, since the queue was last looked at */
+    uint32_t n_left;  /* jobs that have not ended */
+    uint64_t n_done;  /* checkpoints and ends so far */
 } Share;
 
 void orr_share__tell(const Share *h, OrrShareEventKind kind, uint32_t job, uint32_t node);

@@ -20,6 +20,7 @@ void orr_share__enqueue(Share *h, uint32_t job) {
         h->queue[at] = h->queue[at - 1];
     h->queue[at] = job;
     h->turns[job].state = WAITING;
+    h->has_changed = true;
     h->turns[job].queued_ns = h->now;
 }
 
@@ -49,35 +50,34 @@ static Return *returns(const Share *h, uint32_t *n) {
     return all;
 }
 
-/* The earliest time that @first has room if everything runs to its limit. @extra: as if that one
- * ran from now on too; ORR_SHARE_NONE: none. */
-static int64_t reservation(const Share *h, uint32_t first, uint32_t extra) {
+/* Units come back to @f; returns how many at most. */
+static uint64_t give_back(const Share *h, Floor *f, const Return *r) {
+    if (r->node != ORR_SHARE_NONE) {
+        f->is_out[r->node] = false;
+        return f->free[r->node];
+    }
+    orr_share__give(f, &h->turns[r->job].grant);
+    return orr_share__units_of_job(h->spec, &h->spec->jobs[r->job]);
+}
+
+/* The earliest time that @first has room if everything runs to its limit, and what is free by
+ * then, in @then; INT64_MAX: never. */
+static int64_t reservation(const Share *h, uint32_t first, Floor *then) {
     const OrrShareJob *j = &h->spec->jobs[first];
-    Floor f = orr_share__floor_copy(&h->floor);
-    uint32_t n, i = 0, units = orr_share__units_of_job(h->spec, j);
+    *then = orr_share__floor_copy(&h->floor);
+    uint32_t n, i = 0;
+    uint64_t units = orr_share__units_of_job(h->spec, j), left = orr_share__units_free(then, j);
     g_autofree Return *all = returns(h, &n);
-    Grant grant = {0};
-    int64_t at = h->now;
-    if (extra != ORR_SHARE_NONE) {
-        const OrrShareJob *x = &h->spec->jobs[extra];
-        orr_share__place(&f, x, &grant);
-        all[n++] = (Return){h->now + orr_share__limit_ns(h->spec, x), extra, ORR_SHARE_NONE};
-    }
     qsort(all, n, sizeof *all, by_time);
-    while (orr_share__units_free(&f, j) < units || !orr_share__place(&f, j, NULL)) {
-        if (i == n) {
-            at = INT64_MAX;
-            break;
-        }
+    int64_t at = h->now;
+    while (left < units || !orr_share__place(then, j, NULL)) {
+        if (i == n)
+            return INT64_MAX;
         at = all[i].at_ns;
-        if (all[i].node != ORR_SHARE_NONE)
-            f.is_out[all[i].node] = false;
-        else
-            orr_share__give(&f, all[i].job == extra ? &grant : &h->turns[all[i].job].grant);
-        i++;
+        left += give_back(h, then, &all[i++]);
     }
-    orr_share__grant_clear(&grant);
-    orr_share__floor_clear(&f);
+    while (i < n && all[i].at_ns <= at)
+        give_back(h, then, &all[i++]);
     return at;
 }
 
@@ -123,19 +123,47 @@ static bool make_room(Share *h, uint32_t first) {
     return is_enough && !was_enough;
 }
 
-static void backfill(Share *h) {
-    int64_t reserved_ns = reservation(h, h->queue[0], ORR_SHARE_NONE);
-    for (uint32_t i = 1; i < h->n_queue;) {
-        uint32_t job = h->queue[i];
-        const OrrShareJob *j = &h->spec->jobs[job];
-        bool may = orr_share__place(&h->floor, j, NULL) &&
-                   (h->now + orr_share__limit_ns(h->spec, j) <= reserved_ns ||
-                    reservation(h, h->queue[0], job) <= reserved_ns);
-        if (may)
-            orr_share__start(h, i);
-        else
-            i++;
+static uint64_t units_free(const Share *h) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < h->spec->n_nodes; i++)
+        sum += h->floor.is_out[i] ? 0 : h->floor.free[i];
+    return sum;
+}
+
+/* Whether @job may go ahead: it is gone by the time of the first, or leaves it room then. */
+static bool may_go(Share *h, uint32_t job, int64_t reserved_ns, Floor *then) {
+    const OrrShareJob *j = &h->spec->jobs[job], *first = &h->spec->jobs[h->queue[0]];
+    Grant grant;
+    if (!orr_share__place(&h->floor, j, &grant))
+        return false;
+    bool is_gone = h->now + orr_share__limit_ns(h->spec, j) <= reserved_ns, may = is_gone;
+    if (!is_gone) {
+        orr_share__take(then, &grant);
+        may = orr_share__place(then, first, NULL);
+        if (!may)
+            orr_share__give(then, &grant);
     }
+    orr_share__give(&h->floor, &grant);
+    orr_share__grant_clear(&grant);
+    return may;
+}
+
+static void backfill(Share *h) {
+    uint64_t left = units_free(h);
+    if (h->n_queue < 2 || left == 0)
+        return;
+    Floor then;
+    int64_t reserved_ns = reservation(h, h->queue[0], &then);
+    for (uint32_t i = 1; i < h->n_queue && left > 0;) {
+        uint64_t units = orr_share__units_of_job(h->spec, &h->spec->jobs[h->queue[i]]);
+        if (units > left || !may_go(h, h->queue[i], reserved_ns, &then)) {
+            i++;
+            continue;
+        }
+        orr_share__start(h, i);
+        left -= units;
+    }
+    orr_share__floor_clear(&then);
 }
 
 static bool first_fits(Share *h) {
@@ -143,6 +171,9 @@ static bool first_fits(Share *h) {
 }
 
 void orr_share__schedule(Share *h) {
+    if (!h->has_changed)
+        return; /* time alone makes nobody fit */
+    h->has_changed = false;
     do {
         while (first_fits(h))
             orr_share__start(h, 0);

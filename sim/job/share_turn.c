@@ -108,9 +108,10 @@ void orr_share__settle(Share *h, uint32_t job) {
     t->run_ns += ns;
 }
 
-/* When work that is @work_ns ahead is done. */
+/* When work that is @work_ns ahead of what is settled is done; at once, if it stands. */
 static int64_t done_ns(const Share *h, const Turn *t, int64_t work_ns) {
-    __int128 ns = ((__int128)work_ns * ORR_RATE_ONE + t->rate_q - 1) / t->rate_q + h->now;
+    int64_t from_ns = t->state == RUNNING ? t->settled_ns : h->now;
+    __int128 ns = ((__int128)work_ns * ORR_RATE_ONE + t->rate_q - 1) / t->rate_q + from_ns;
     return (int64_t)MIN(ns, (__int128)INT64_MAX);
 }
 
@@ -167,6 +168,7 @@ static void release(Share *h, uint32_t job) {
         i++;
     memmove(h->on + i, h->on + i + 1, (--h->n_on - i) * sizeof *h->on);
     orr_share__give(&h->floor, &t->grant);
+    h->has_changed = true;
     if (takes_turns(h, job))
         change_rates(h, t->grant.gpus[0]);
     orr_share__grant_clear(&t->grant);
