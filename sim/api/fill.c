@@ -337,7 +337,8 @@ static void fill_stages(const OrrStepRun *run, OrrRecord *r, const OrrStagePart 
 }
 
 static void fill_warnings(const OrrStepRun *run, OrrRecord *r) {
-    if (!r->is_periodic)
+    bool is_drawn = !run->folded && orr_perturbs_jitter(run->perturbs) > 0;
+    if (!r->is_periodic && !is_drawn)
         orr_record_add_warning(r, "not_periodic",
                                "%u simulated steps did not settle to a period; step_time_ns is the "
                                "mean of all but the first",

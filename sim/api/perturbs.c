@@ -68,6 +68,18 @@ bool orr_step__run_sound(OrrStepRun *run, GError **error) {
     return run->sound != NULL;
 }
 
+#define DRAWN_STEPS 2 /* one to get going, one that counts */
+
+void orr_step__set_jitter(const OrrStepRun *run, bool is_sampled, uint64_t seed,
+                          OrrExecOptions *options) {
+    options->jitter_frac = orr_perturbs_jitter(run->perturbs);
+    options->is_jitter_sampled = is_sampled;
+    options->jitter_seed = seed;
+    options->is_plain |= !is_sampled && options->jitter_frac > 0; /* its meetings are not ahead */
+    if (is_sampled && options->jitter_frac > 0)
+        options->max_steps = DRAWN_STEPS;
+}
+
 /* What the compute stream of a rank idled for others: a late peer delays the transfers queued
  * behind its own as well, so transfers count too. */
 static int64_t wait_ns(const OrrExecResult *x, uint32_t rank) {

@@ -11,6 +11,7 @@
 
 typedef struct {
     OrrStepRun *run;
+    OrrBound *whole;
     uint32_t n;
     gint next; /* seed; atomic */
     double *step_ns;
@@ -22,28 +23,37 @@ static bool changes_places(const OrrStepRun *run) {
            orr_cluster_spec(run->cluster)->routing == ORR_ROUTE_ECMP_HASH;
 }
 
-static bool execute(const OrrStepRun *run, const OrrBound *bound, double *step_ns, GError **error) {
-    g_autoptr(OrrBound) folded = run->request->is_unfolded ? NULL : orr_fold(bound);
+static bool execute(const OrrStepRun *run, const OrrBound *bound, uint64_t seed, double *step_ns,
+                    GError **error) {
+    bool is_unfolded = run->request->is_unfolded || orr_perturbs_jitter(run->perturbs) > 0;
+    g_autoptr(OrrBound) folded = is_unfolded ? NULL : orr_fold(bound);
     OrrExecOptions options = {.self_check = run->request->self_check};
+    orr_step__set_jitter(run, true, seed, &options);
     g_autoptr(OrrExecResult) result = orr_exec_run(folded ? folded : bound, &options, error);
     if (result)
         *step_ns = (double)result->step_time_ns;
     return result != NULL;
 }
 
-static bool run_seed(const OrrStepRun *run, uint32_t i, double *step_ns, GError **error) {
+/* @whole: of all ranks, for seeds that draw nothing but jitter; or NULL. */
+static bool run_seed(const OrrStepRun *run, const OrrBound *whole, uint32_t i, double *step_ns,
+                     GError **error) {
     uint64_t seed = run->job->seed + i;
     if (changes_places(run)) {
         OrrStepRequest request = *run->request;
         request.seed = seed;
         request.has_seed = true;
+        request.is_unfolded |= orr_perturbs_jitter(run->perturbs) > 0;
         g_autoptr(OrrStepRun) own = orr_step_prepare(&request, error);
-        return own && execute(own, own->bound, step_ns, error);
+        return own && execute(own, own->bound, seed, step_ns, error);
     }
+    if (whole)
+        return execute(run, whole, seed, step_ns, error);
     OrrLowering in = orr_step__lowering(run);
     in.seed = seed;
+    in.is_whole |= orr_perturbs_jitter(run->perturbs) > 0;
     g_autoptr(OrrBound) bound = orr_lower_bind(&in, run->program, error);
-    return bound && execute(run, bound, step_ns, error);
+    return bound && execute(run, bound, seed, step_ns, error);
 }
 
 static gpointer worker(gpointer data) {
@@ -52,7 +62,7 @@ static gpointer worker(gpointer data) {
         uint32_t i = (uint32_t)g_atomic_int_add(&s->next, 1);
         if (i >= s->n)
             return NULL;
-        run_seed(s->run, i, &s->step_ns[i], &s->errors[i]);
+        run_seed(s->run, s->whole, i, &s->step_ns[i], &s->errors[i]);
     }
 }
 
@@ -66,13 +76,27 @@ static void summarise(const Seeds *s, OrrRecordPercentiles *p) {
                                 .ci95_ns = llround(orr_stats_half_width95(deviation, s->n))};
 }
 
+/* Seeds that draw nothing but jitter share one binding. */
+static bool bind_whole(Seeds *s, GError **error) {
+    const OrrStepRun *run = s->run;
+    if (changes_places(run) || orr_perturbs_are_drawn(run->perturbs))
+        return true;
+    OrrLowering in = orr_step__lowering(run);
+    in.is_whole = true;
+    s->whole = orr_lower_bind(&in, run->program, error);
+    return s->whole != NULL;
+}
+
 bool orr_step_run_seeds(OrrStepRun *run, uint32_t n_seeds, uint32_t n_threads, GError **error) {
-    if (!changes_places(run) && !orr_perturbs_are_drawn(run->perturbs))
+    if (!changes_places(run) && !orr_perturbs_are_drawn(run->perturbs) &&
+        orr_perturbs_jitter(run->perturbs) == 0)
         return orr_fail_usage(error, "--seeds: nothing in this job depends on the seed; "
-                                     "--perturb 'gpu:*:speed~normal(1,0.01)', --set "
+                                     "--jitter 0.02, --perturb 'gpu:*:speed~normal(1,0.01)', --set "
                                      "network.placement=random or --set network.routing=ecmp-hash "
                                      "would do");
     Seeds s = {.run = run, .n = n_seeds};
+    if (!bind_whole(&s, error))
+        return false;
     s.step_ns = g_new0(double, n_seeds);
     s.errors = g_new0(GError *, n_seeds);
     n_threads = CLAMP(n_threads ? n_threads : g_get_num_processors(), 1, n_seeds);
@@ -91,6 +115,7 @@ bool orr_step_run_seeds(OrrStepRun *run, uint32_t n_seeds, uint32_t n_threads, G
     for (uint32_t i = 0; i < n_seeds; i++)
         g_clear_error(&s.errors[i]);
     g_free(s.errors);
+    orr_bound_free(s.whole);
     g_free(s.step_ns);
     return bad == n_seeds;
 }

@@ -343,6 +343,7 @@ static bool probe_run(OrrStepRun *run, const OrrBound *bound, const OrrProbe *pr
                               .probe_begin_ns = run->result->step_begin_ns,
                               .probe_end_ns =
                                   run->result->step_begin_ns + run->result->step_time_ns};
+    orr_step__set_jitter(run, !run->folded, run->job->seed, &options);
     g_autoptr(OrrExecResult) again = orr_exec_run(bound, &options, error);
     return again != NULL;
 }
@@ -354,7 +355,7 @@ static bool probe_run(OrrStepRun *run, const OrrBound *bound, const OrrProbe *pr
 /* Folded and unfolded runs are the same to the nanosecond: the path of many ranks is that of those
  * that stand for them. */
 static bool find_path(OrrStepRun *run, GError **error) {
-    if (run->has_path || run->folded)
+    if (run->has_path || run->folded || orr_perturbs_jitter(run->perturbs) > 0)
         return true;
     g_autoptr(OrrBound) folded = orr_fold(run->bound);
     if (folded->n_ranks > MAX_PATH_RANKS)
@@ -375,6 +376,12 @@ bool orr_step_execute(OrrStepRun *run, const OrrProbe *probe, const uint32_t *ra
                               .progress_data = run->request->progress_data,
                               .self_check = run->request->self_check,
                               .has_path = bound->n_ranks <= MAX_PATH_RANKS};
+    orr_step__set_jitter(run, !run->folded, run->job->seed, &options);
+    if (run->folded && options.jitter_frac > 0 && bound->n_ranks > ORR_MAX_JITTER_RANKS)
+        return orr_fail_input(error,
+                              "jitter in the mean takes a variance for each pair of %u ranks that "
+                              "differ; --unfold --seeds N, which draws it, would do",
+                              bound->n_ranks);
     run->result = orr_exec_run(bound, &options, error);
     if (!run->result)
         return false;

@@ -51,6 +51,9 @@ bool orr_step__load_perturbs(OrrStepRun *run, GError **error);
 /* Executes the same step with all as it should be, for the price. */
 bool orr_step__run_sound(OrrStepRun *run, GError **error);
 void orr_step__fill_perturbs(const OrrStepRun *run, OrrRecord *record);
+/* The jitter of the perturbations: in the mean, or as @seed draws it; nothing if there is none. */
+void orr_step__set_jitter(const OrrStepRun *run, bool is_sampled, uint64_t seed,
+                          OrrExecOptions *options);
 /* step.c: what lowering reads. */
 OrrLowering orr_step__lowering(const OrrStepRun *run);
 

@@ -87,6 +87,12 @@ extern const OrrCommand *const orr_commands[];
         "set", 0, "GROUP.KEY=VALUE", true,                                                         \
             "override a key of the job or of a file it names; repeatable"                          \
     }
+#define ORR_OPTION_JITTER                                                                          \
+    {                                                                                              \
+        "jitter", 0, "SD", false,                                                                  \
+            "kernels take now more, now less time: standard deviation of a stretch between two "   \
+            "meetings, 0.02 say; the step in the mean, with --seeds N also drawn"                  \
+    }
 #define ORR_OPTION_PERTURB                                                                         \
     {                                                                                              \
         "perturb", 0, "TARGET=VALUE", true,                                                        \

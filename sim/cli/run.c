@@ -124,6 +124,11 @@ static bool take_options(OrrCliRun *run, const OrrCli *cli, GError **error) {
             return false;
     for (guint i = 0; i < orr_cli_n_values(cli, "perturb"); i++)
         add_perturb(run, orr_cli_nth_value(cli, "perturb", i));
+    const char *jitter = orr_cli_value(cli, "jitter");
+    if (jitter) {
+        g_autofree char *text = g_strconcat("jitter=", jitter, NULL);
+        add_perturb(run, text);
+    }
     int64_t seed = -1;
     if (!orr_cli_int(cli, "seed", 0, INT64_MAX, &seed, error))
         return false;

@@ -8,8 +8,8 @@
 
 /* The options that orr_cli_run_prepare understands; put them into the command's table. */
 #define ORR_RUN_OPTIONS                                                                            \
-    ORR_OPTION_SET, ORR_OPTION_PERTURB, ORR_OPTION_SEED, ORR_OPTION_CALIBRATION,                   \
-        ORR_OPTION_UNFOLD, ORR_OPTION_SELF_CHECK, ORR_OPTION_STATS
+    ORR_OPTION_SET, ORR_OPTION_PERTURB, ORR_OPTION_JITTER, ORR_OPTION_SEED,                        \
+        ORR_OPTION_CALIBRATION, ORR_OPTION_UNFOLD, ORR_OPTION_SELF_CHECK, ORR_OPTION_STATS
 
 typedef struct {
     OrrStepRequest request;

@@ -58,6 +58,10 @@ static bool parse_run(const char *text, bool may_run, OrrPerturb *item) {
 static bool parse_target(const char *text, OrrPerturb *item, GError **error) {
     g_auto(GStrv) words = g_strsplit(text, ":", -1);
     guint n = g_strv_length(words);
+    if (n == 1 && strcmp(words[0], "jitter") == 0) {
+        item->target = ORR_PERTURB_JITTER;
+        return true;
+    }
     if (n == 3 && strcmp(words[0], "gpu") == 0) {
         item->target = ORR_PERTURB_GPU;
         if (!parse_run(words[1], true, item))
@@ -85,8 +89,8 @@ static bool parse_target(const char *text, OrrPerturb *item, GError **error) {
         item->index = (uint32_t)index;
     } else {
         return orr_fail_input(error,
-                              "perturbation %s: gpu:RANK:speed, link:NAME:bandwidth or "
-                              "nic:NODE:INDEX:bandwidth would do",
+                              "perturbation %s: gpu:RANK:speed, link:NAME:bandwidth, "
+                              "nic:NODE:INDEX:bandwidth or jitter would do",
                               text);
     }
     if (strcmp(words[n - 1], "bandwidth") != 0)
@@ -151,6 +155,15 @@ static bool parse_draw(const char *text, OrrPerturb *item, GError **error) {
                           item->what, item->value);
 }
 
+static bool jitter_range(const OrrPerturb *item, GError **error) {
+    if (item->a >= 0 && item->a <= ORR_PERTURB_MAX_JITTER)
+        return true;
+    return orr_fail_input(error,
+                          "perturbation %s=%s: a standard deviation from 0 to 0.2 of a stretch of "
+                          "kernels would do",
+                          item->what, item->value);
+}
+
 static bool parse_value(const char *text, OrrPerturb *item, GError **error) {
     bool is_gpu = item->target == ORR_PERTURB_GPU;
     if (is_gpu && text[0] == '@' && text[1]) {
@@ -164,6 +177,8 @@ static bool parse_value(const char *text, OrrPerturb *item, GError **error) {
                               is_gpu ? ", @FILE.csv or ~normal(1,0.01)" : "");
     if (is_gpu)
         return speed_range(item, error);
+    if (item->target == ORR_PERTURB_JITTER)
+        return jitter_range(item, error);
     double least = item->target == ORR_PERTURB_NIC ? 0 : 0.001; /* as ORR_PERTURB_MIN_SPEED */
     if (item->a == 0 || (item->a >= 0.001 && item->a <= 1))
         if (item->a >= least)
@@ -185,8 +200,8 @@ static bool parse(const char *text, OrrPerturb *item, GError **error) {
     if (*sign == '=')
         return parse_value(sign + 1, item, error);
     if (item->target != ORR_PERTURB_GPU)
-        return orr_fail_input(
-            error, "perturbation %s: only speeds of GPUs are drawn; =0.5 would do", text);
+        return orr_fail_input(error, "perturbation %s: only speeds of GPUs are drawn; =%s would do",
+                              text, item->target == ORR_PERTURB_JITTER ? "0.02" : "0.5");
     return parse_draw(sign + 1, item, error);
 }
 
@@ -315,6 +330,14 @@ bool orr_perturbs_are_drawn(const OrrPerturbs *p) {
         if (p->items[i].draw != ORR_DRAW_FIXED && p->items[i].draw != ORR_DRAW_TABLE)
             return true;
     return false;
+}
+
+double orr_perturbs_jitter(const OrrPerturbs *p) {
+    double squares = 0;
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->items[i].target == ORR_PERTURB_JITTER)
+            squares += p->items[i].a * p->items[i].a;
+    return sqrt(squares);
 }
 
 bool orr_perturbs_have_speeds(const OrrPerturbs *p) {

@@ -8,13 +8,21 @@
  * rank and speed; others keep theirs link:node3/nic1/out:bandwidth=0.5   a link by its name
  * (orr_cluster_link_name) nic:3:1:bandwidth=0.5           NIC 1 of node 3, both ways; nic:*:1 that
  * rail of all nodes nic:3:1:bandwidth=0             it is missing: its bytes go over the next NIC
- * of the node Several that hit the same rank or link multiply. */
+ * of the node
+ *   jitter=0.02                     every stretch of kernels between two meetings takes its time
+ * times a normal draw of its own, of mean 1 and that standard deviation Several that hit the same
+ * rank or link multiply; jitters add up by their squares. */
 #ifndef ORR_CLUSTER_PERTURB_H
 #define ORR_CLUSTER_PERTURB_H
 
 #include "sim/cluster/cluster.h"
 
-typedef enum { ORR_PERTURB_GPU, ORR_PERTURB_LINK, ORR_PERTURB_NIC } OrrPerturbTarget;
+typedef enum {
+    ORR_PERTURB_GPU,
+    ORR_PERTURB_LINK,
+    ORR_PERTURB_NIC,
+    ORR_PERTURB_JITTER
+} OrrPerturbTarget;
 typedef enum {
     ORR_DRAW_FIXED, /* a */
     ORR_DRAW_NORMAL,
@@ -69,6 +77,9 @@ bool orr_perturbs_have_missing(const OrrPerturbs *p); /* NICs */
 double orr_perturbs_link(const OrrPerturbs *p, const OrrCluster *c, uint32_t link);
 /* Appends the links (uint32_t) that are named, perhaps several times. */
 void orr_perturbs_links(const OrrPerturbs *p, const OrrCluster *c, GArray *links);
+#define ORR_PERTURB_MAX_JITTER 0.2 /* ours: five deviations still leave some time */
+/* Standard deviation of a stretch of kernels, as a part of its time; 0: none. */
+double orr_perturbs_jitter(const OrrPerturbs *p);
 /* Where the bytes of @link go: itself, or, of a missing NIC, the same way through the next NIC of
  * the node that is there; ORR_NONE if none is. */
 uint32_t orr_perturbs_detour(const OrrPerturbs *p, const OrrCluster *c, uint32_t link);

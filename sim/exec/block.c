@@ -2,9 +2,17 @@
  * and the host's clock (closed form); while its rate changes it is walked kernel by kernel. Both
  * use the same integers and give the same nanoseconds. */
 #include "sim/exec/exec_priv.h"
+#include "sim/exec/jitter.h"
 
 static const int64_t *kernel_ns(const OrrExec *x, uint32_t r) {
     return x->bound->kernel_ns + (gsize)x->bound->hw[r] * x->bound->program->n_kernels;
+}
+
+/* Time of a kernel in a stretch with jitter. */
+static int64_t drawn(const OrrProgress *p, int64_t ns) {
+    if (p->factor == ORR_RATE_ONE)
+        return ns;
+    return MAX((int64_t)(((unsigned __int128)ns * p->factor + ORR_RATE_ONE / 2) / ORR_RATE_ONE), 1);
 }
 
 static void show_kernel(OrrExec *x, uint32_t r, const OrrBlockKernel *k, int64_t begun,
@@ -47,7 +55,7 @@ static int64_t walk(OrrExec *x, uint32_t r, OrrProgress *p, int64_t limit_ns, bo
             }
             return INT64_MAX;
         }
-        p->extra_ns += end - p->begun_ns - ns[k->kernel];
+        p->extra_ns += end - p->begun_ns - drawn(p, ns[k->kernel]);
         if (is_real && rank->is_probed)
             show_kernel(x, r, k, p->begun_ns, end);
         if (++p->kernel == block->n_kernels)
@@ -55,7 +63,7 @@ static int64_t walk(OrrExec *x, uint32_t r, OrrProgress *p, int64_t limit_ns, bo
         k = &kernels[p->kernel];
         p->at_ns = p->begun_ns = MAX(end, p->host_ns + k->issue_ns);
         p->gap_ns += p->at_ns - end;
-        p->left = (uint64_t)ns[k->kernel] * ORR_RATE_ONE;
+        p->left = (uint64_t)drawn(p, ns[k->kernel]) * ORR_RATE_ONE;
     }
 }
 
@@ -63,6 +71,46 @@ static void schedule_end(OrrExec *x, uint32_t r, uint32_t s, int64_t end_ns) {
     OrrLane *l = &x->ranks[r].lane[s];
     l->generation = (l->generation + 1) & ORR_GENERATION_MASK;
     orr_exec__push_local(x, r, end_ns, ORR_EV_BLOCK_END, l->generation, r * ORR_N_STREAMS + s);
+}
+
+/* Jitter drawn for the stretch that begins on the compute stream. */
+static uint32_t factor(const OrrExec *x, uint32_t r) {
+    const OrrLane *l = &x->ranks[r].lane[ORR_STREAM_COMPUTE];
+    return x->draws ? orr_jitter_factor(x->draws, r, l->step, l->call, l->item) : ORR_RATE_ONE;
+}
+
+/* Work of the block that its end hangs on: all, or that from the kernel on which the host holds up.
+ */
+static int64_t decisive_ns(const OrrExec *x, uint32_t r, const OrrProgress *p, int64_t start_ns,
+                           int64_t work_ns) {
+    const OrrBlock *block = &x->compiled->blocks[p->block];
+    const OrrBlockKernel *k = x->compiled->kernels + block->first_kernel;
+    int64_t left = 0, decisive = work_ns, latest = start_ns + work_ns;
+    for (uint32_t i = block->n_kernels; i > 0; i--) {
+        left += kernel_ns(x, r)[k[i - 1].kernel];
+        if (p->host_ns + k[i - 1].issue_ns + left > latest) {
+            latest = p->host_ns + k[i - 1].issue_ns + left;
+            decisive = left;
+        }
+    }
+    return decisive;
+}
+
+/* What a draw adds to the block or takes from it goes to its longest kernel kind. */
+static void charge_draw(OrrExec *x, uint32_t r, const OrrProgress *p, const OrrBlockTime *t) {
+    if (p->factor == ORR_RATE_ONE)
+        return;
+    const OrrBlock *block = &x->compiled->blocks[p->block];
+    const int64_t *ns = kernel_ns(x, r);
+    int64_t more = 0;
+    for (uint32_t i = 0; i < block->n_kernels; i++) {
+        int64_t sound = ns[x->compiled->kernels[block->first_kernel + i].kernel];
+        more += drawn(p, sound) - sound;
+    }
+    const OrrShare *share = &x->compiled->shares[t->first_share], *longest = share;
+    for (uint32_t i = 1; i < t->n_shares; i++)
+        longest = share[i].ns > longest->ns ? &share[i] : longest;
+    x->ranks[r].owner_ns[longest->kind] += more;
 }
 
 void orr_exec__block_start(OrrExec *x, uint32_t r, const OrrItem *item, int64_t start_ns) {
@@ -81,8 +129,11 @@ void orr_exec__block_start(OrrExec *x, uint32_t r, const OrrItem *item, int64_t 
                        .host_ns = host,
                        .at_ns = start_ns,
                        .begun_ns = start_ns,
-                       .left = (uint64_t)kernel_ns(x, r)[first] * ORR_RATE_ONE};
-    if (rank->rate[0] == ORR_RATE_ONE && rank->rate[1] == ORR_RATE_ONE) {
+                       .factor = factor(x, r)};
+    p->left = (uint64_t)drawn(p, kernel_ns(x, r)[first]) * ORR_RATE_ONE;
+    if (x->jitter)
+        orr_jitter_block(x->jitter, r, item->stream, decisive_ns(x, r, p, start_ns, t->work_ns));
+    if (rank->rate[0] == ORR_RATE_ONE && rank->rate[1] == ORR_RATE_ONE && !x->draws) {
         schedule_end(x, r, ORR_STREAM_COMPUTE, MAX(start_ns + t->work_ns, host + t->host_ns));
         return;
     }
@@ -111,6 +162,7 @@ void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item
         const OrrShare *share = &x->compiled->shares[t->first_share + i];
         rank->owner_ns[share->kind] += share->ns;
     }
+    charge_draw(x, r, p, t);
     rank->owner_ns[ORR_OWN_HOST] += p->gap_ns;
     rank->owner_ns[ORR_OWN_INTERFERENCE] += p->extra_ns;
 }

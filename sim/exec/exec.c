@@ -2,6 +2,7 @@
 #include "sim/exec/exec.h"
 
 #include "sim/exec/exec_priv.h"
+#include "sim/exec/jitter.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,10 +84,14 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
         x->ranks[r].is_probed = options->probe && options->is_probed && options->is_probed[r];
     }
     log_new(x);
+    if (options->jitter_frac > 0)
+        *(options->is_jitter_sampled ? &x->draws : &x->jitter) = orr_jitter_new(x);
     orr_exec__memo_new(x);
 }
 
 static void exec_clear(OrrExec *x) {
+    orr_jitter_free(x->jitter);
+    orr_jitter_free(x->draws);
     orr_exec__memo_clear(x);
     orr_exec__islands_clear(x);
     orr_exec__rooms_clear(x);

@@ -10,6 +10,9 @@
 #include "sim/core/probe.h"
 #include "sim/result/record.h"
 
+/* The mean under jitter takes a variance for each pair of executed ranks. */
+#define ORR_MAX_JITTER_RANKS 256u
+
 typedef struct {
     uint32_t max_steps; /* 0: 8 */
     bool self_check;    /* assert conservation, bounds and accounts while running */
@@ -17,6 +20,11 @@ typedef struct {
     /* No shortcut: each event at its time, each transfer in the fluid. Slow; the same result to the
      * nanosecond, against which tests hold the others. */
     bool is_plain;
+    /* Standard deviation of a stretch of kernels between two meetings, as a part of its time; 0:
+     * none. Not sampled: in the mean, of at most ORR_MAX_JITTER_RANKS executed ranks. */
+    double jitter_frac;
+    bool is_jitter_sampled;
+    uint64_t jitter_seed;
     /* Spans that overlap [probe_begin_ns, probe_end_ns), cut to it and counted from its begin, of
      * the ranks (of the bound program) whose is_probed is set. */
     const OrrProbe *probe;

@@ -69,7 +69,8 @@ typedef struct {
     int64_t host_ns; /* host time at the start of its call */
     int64_t at_ns, begun_ns, gap_ns, extra_ns;
     uint64_t left;
-    bool is_walked; /* its rate was not 1 all the time: closed form does not hold */
+    uint32_t factor; /* of its kernels' times, in 1/ORR_RATE_ONE: jitter */
+    bool is_walked;  /* its rate was not 1 all the time: closed form does not hold */
 } OrrProgress;
 
 typedef struct {
@@ -162,6 +163,7 @@ typedef struct {
 } OrrTaken;
 
 typedef struct OrrMemo OrrMemo;
+typedef struct OrrJitter OrrJitter;
 #define ORR_MAX_ISLAND 128u /* ranks; larger groups are external */
 #define ORR_WINDOWS 8       /* at least the steps that islands can be apart */
 #define ORR_LOG_STEPS 3
@@ -180,6 +182,8 @@ typedef struct {
     OrrHistory *history; /* [n_ranks * ORR_N_STREAMS], of local streams */
     bool is_ahead;       /* an island is being run */
     OrrMemo *memo;       /* NULL: every pass event by event */
+    OrrJitter *jitter;   /* NULL: none, or drawn */
+    OrrJitter *draws;    /* NULL: no jitter, or its mean */
     int64_t global_ns;   /* of the global queue; now_ns is that of the event in hand */
     OrrFluid *fluid;     /* NULL: no link can saturate */
     bool is_fluid_dirty;

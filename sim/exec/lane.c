@@ -1,5 +1,6 @@
 /* Streams of a rank: when the head of a stream may start, and what its end sets free. */
 #include "sim/exec/exec_priv.h"
+#include "sim/exec/jitter.h"
 
 static const OrrCompiledRole *role_of(const OrrExec *x, uint32_t r) {
     return &x->compiled->roles[x->bound->role[r]];
@@ -60,6 +61,8 @@ static void consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint3
         w->missing |= 1u << q;
         return;
     }
+    if (x->jitter && o->completed == need)
+        orr_jitter_wait(x->jitter, r, q, o->free_ns);
     int64_t end = o->free_ns;
     /* an older item of a local stream that ran ahead; else it ended before anything that counts */
     if (o->completed > need &&
@@ -83,6 +86,8 @@ static void waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrI
     w->missing = 0;
     w->has_wait = false;
     w->ready_ns = s == ORR_STREAM_HOST ? INT64_MIN : l->free_ns;
+    if (x->jitter)
+        orr_jitter_open(x->jitter, r, s, l->free_ns);
     uint32_t syncs = l->step * all->syncs_before + row->syncs_before + item->n_syncs_before;
     if (syncs > 0 && s != ORR_STREAM_HOST && rank->lane[ORR_STREAM_HOST].completed < syncs)
         w->missing |= 1u << ORR_STREAM_HOST;
@@ -148,6 +153,8 @@ static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item, int64_t ready
         rank->sync_ns = ready_ns;
         rank->sync_stream = l->pred == ORR_PRED_WAIT ? l->pred_stream : ORR_STREAM_COMPUTE;
         rank->sync_index = rank->trail[ORR_STREAM_HOST].pred_index;
+        if (x->jitter)
+            orr_jitter_sync(x->jitter, x, r);
     }
     l->completed++;
     l->free_ns = MAX(ready_ns, reach);
@@ -240,6 +247,11 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
     note_predecessor(x, r, s, &w);
     int64_t issue = orr_exec__host_at(x, r, s) + item->issue_ns;
     int64_t start = MAX(w.ready_ns, issue), ready = w.ready_ns;
+    if (x->jitter) {
+        int64_t late = orr_jitter_start(x->jitter, x, r, s, ready, issue);
+        ready += ready >= issue ? late : 0;
+        start += late;
+    }
     uint32_t cause = w.has_wait ? w.stream : s;
     l->is_issue_bound = issue > ready;
     if (l->is_issue_bound) {
@@ -332,6 +344,8 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
         if (rank->is_probed)
             probe(x, r, s, item);
     }
+    if (x->jitter)
+        orr_jitter_complete(x->jitter, r, s);
     if (x->log)
         orr_exec__log(x, r, s, item);
     if (item->type != ORR_ITEM_BLOCK)

@@ -1,6 +1,7 @@
 /* Communication: meetings of the members of a collective and of the two ends of a send, their
  * latency and transfer. */
 #include "sim/exec/exec_priv.h"
+#include "sim/exec/jitter.h"
 
 static const OrrProgram *program(const OrrExec *x) {
     return x->bound->program;
@@ -116,6 +117,23 @@ void orr_exec__push_end(OrrExec *x, uint32_t id, int64_t end_ns) {
     orr_queue_push(&x->queue, end_ns, ORR_EV_COMM_END, place->generation, id);
 }
 
+/* With jitter in the mean, the last member comes later than each does. Meanwhile the kernels of the
+ * others are slowed, which takes from their lead. */
+static int64_t last_comes(OrrExec *x, uint32_t id) {
+    const OrrPlace *place = &x->places[id];
+    const OrrBoundGroup *g = &x->bound->groups[place->group];
+    int64_t begin = orr_jitter_meet(x->jitter, x, id);
+    OrrItem item = {.type = ORR_ITEM_COLL, .what = place->what};
+    bool takes_sms;
+    uint32_t purpose = place->is_pair ? 0 : orr_exec__purpose(x, &item, &takes_sms);
+    if (place->is_pair || begin == x->now_ns || !takes_sms)
+        return begin;
+    for (uint32_t m = g->first_member[place->index]; m < g->first_member[place->index + 1]; m++)
+        orr_jitter_pull(x->jitter, x, place, g->members[m], begin,
+                        (double)x->bound->rate[0][purpose] / ORR_RATE_ONE);
+    return begin;
+}
+
 /* All have arrived at @arrived_ns, now or ahead of the clock: latency, then transfer. Alone on its
  * links it needs no fluid. */
 static void begin_transfer(OrrExec *x, uint32_t id, int64_t arrived_ns) {
@@ -123,6 +141,8 @@ static void begin_transfer(OrrExec *x, uint32_t id, int64_t arrived_ns) {
     const OrrPlan *plan = orr_exec__plan(x, place);
     uint32_t n_uses;
     orr_exec__uses(x, place, plan, &n_uses);
+    if (x->jitter)
+        arrived_ns = last_comes(x, id);
     place->arrived_ns = arrived_ns;
     if (n_uses > 0 && plan->work_bytes > 0) {
         int64_t from_ns = arrived_ns + plan->latency_ns;
@@ -179,6 +199,12 @@ static void part_ended(OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns, i
         orr_exec__complete(x, r, s);
 }
 
+/* Whether none of the parts of the item in hand has ended yet. */
+static bool is_first_part(const OrrExec *x, uint32_t r, uint32_t s) {
+    const OrrItem *item = orr_exec__head(x, r, s);
+    return x->ranks[r].lane[s].pending == program(x)->p2ps[item->what].n_parts;
+}
+
 static void pair_end(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     const OrrBoundGroup *g = &x->bound->groups[place->group];
@@ -192,6 +218,13 @@ static void pair_end(OrrExec *x, uint32_t id) {
         place->is_eager = 0;
     }
     uint32_t last = place->last_rank;
+    if (x->jitter) {
+        orr_jitter_deliver(x->jitter, id, source, place->stream,
+                           is_first_part(x, source, place->stream));
+        if (has_receiver)
+            orr_jitter_deliver(x->jitter, id, target, receive_stream,
+                               is_first_part(x, target, receive_stream));
+    }
     part_ended(x, source, place->stream, arrived, latency, last);
     if (has_receiver)
         part_ended(x, target, receive_stream, arrived, latency, last);
@@ -227,6 +260,9 @@ void orr_exec__comm_end(OrrExec *x, uint32_t id) {
     const OrrBoundGroup *g = &x->bound->groups[place->group];
     uint32_t stream = place->stream, last = place->last_rank;
     int64_t arrived = place->arrived_ns, latency = orr_exec__plan(x, place)->latency_ns;
+    for (uint32_t m = g->first_member[place->index];
+         x->jitter && m < g->first_member[place->index + 1]; m++)
+        orr_jitter_deliver(x->jitter, id, g->members[m], stream, true);
     for (uint32_t m = g->first_member[place->index]; m < g->first_member[place->index + 1]; m++) {
         OrrLane *l = &x->ranks[g->members[m]].lane[stream];
         l->arrived_ns = arrived;
@@ -249,6 +285,8 @@ static void arrive_coll(OrrExec *x, uint32_t r, uint32_t s, uint32_t what) {
     uint32_t group = x->bound->groups[c->group].group_of[r];
     uint32_t id = x->coll_place[c->group][c->comm] + group;
     OrrPlace *place = &x->places[id];
+    if (x->jitter)
+        orr_jitter_arrive(x->jitter, x, id, r, s, false);
     note_last(place, r, x->now_ns, place->meeting.n_arrived == 0);
     place->stream = s;
     OrrMeet meet = orr_meeting_arrive(&place->meeting, what, 1);
@@ -274,10 +312,14 @@ static void arrive_part(OrrExec *x, uint32_t r, uint32_t s, uint32_t part, bool 
         p->is_send ? g->pair_index[me * g->size + p->peer] : g->pair_index[p->peer * g->size + me];
     uint32_t id = x->pair_place[p->group][p->comm] + g->group_of[r] * g->n_pairs + pair;
     OrrPlace *place = &x->places[id];
+    bool is_early = is_eager && (uint64_t)p->bytes <= x->bound->eager_bytes;
+    /* who receives what was sent early does not delay it */
+    if (x->jitter && (p->is_send || (!place->is_eager && place->eager_delivered == 0)))
+        orr_jitter_arrive(x->jitter, x, id, r, s, is_early && p->is_send);
     if (p->is_send) {
         place->stream = s;
         place->what = part;
-        if (is_eager && (uint64_t)p->bytes <= x->bound->eager_bytes) {
+        if (is_early) {
             place->is_eager = 1;
             place->last_rank = r;
             begin_transfer(x, id, at_ns);

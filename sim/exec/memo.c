@@ -84,7 +84,7 @@ static bool is_pass_segment(const OrrExec *x, uint32_t s) {
 }
 
 void orr_exec__memo_new(OrrExec *x) {
-    if (x->options->probe || x->options->is_plain || x->is_external[ORR_STREAM_TP])
+    if (x->draws || x->options->probe || x->options->is_plain || x->is_external[ORR_STREAM_TP])
         return;
     uint32_t n = x->bound->program->n_segments;
     x->memo = g_new0(OrrMemo, 1);

@@ -78,7 +78,7 @@ static void charge(Walk *w, uint32_t owner, int64_t from_ns) {
 static void charge_block(const OrrExec *x, uint32_t r, const OrrLogged *g, Walk *w) {
     const OrrBlockTime *t =
         &x->compiled->times[(gsize)x->bound->hw[r] * x->compiled->n_blocks + g->what];
-    if (g->start_ns >= w->begin_ns && g->end_ns == w->at_ns) {
+    if (g->start_ns >= w->begin_ns && g->end_ns == w->at_ns && !x->draws) {
         for (uint32_t i = 0; i < t->n_shares; i++)
             w->path_ns[x->compiled->shares[t->first_share + i].kind] +=
                 x->compiled->shares[t->first_share + i].ns;
@@ -102,7 +102,8 @@ static uint32_t find_launch(const OrrExec *x, uint32_t r, uint32_t s, uint32_t f
     uint32_t items = x->lane_items[x->bound->role[r] * ORR_N_STREAMS + s];
     for (uint32_t back = 0; back < items * ORR_LOG_STEPS && back <= from; back++) {
         const OrrLogged *g = slot(x, r, s, from - back);
-        if (g->start_ns == arrived_ns)
+        /* with jitter the last one is later in the mean than each of them */
+        if (g->start_ns == arrived_ns || (x->jitter && g->start_ns < arrived_ns))
             return from - back;
         if (g->start_ns < arrived_ns)
             break;
@@ -140,13 +141,16 @@ static bool step_back(const OrrExec *x, Walk *w, uint32_t *r, uint32_t *s, uint3
         if (g->last_rank != *r && g->arrived_ns > g->start_ns && w->at_ns > w->begin_ns &&
             jump_to_last(x, g, r, s, index))
             g = slot(x, *r, *s, *index);
-        charge(w, ORR_PATH_TRANSFER_FIRST + purpose_of(x, g), g->start_ns);
+        charge(w,
+               x->jitter ? (uint32_t)ORR_PATH_JITTER : ORR_PATH_TRANSFER_FIRST + purpose_of(x, g),
+               g->start_ns);
     }
     if (w->at_ns <= w->begin_ns || g->pred_index == ORR_NONE || g->pred == ORR_PRED_HOST)
         return false;
     *s = g->pred_stream;
     *index = g->pred_index;
-    charge(w, ORR_PATH_HOST, slot(x, *r, *s, *index)->end_ns);
+    bool is_late = x->jitter && g->pred != ORR_PRED_HOST_SYNC;
+    charge(w, is_late ? ORR_PATH_JITTER : ORR_PATH_HOST, slot(x, *r, *s, *index)->end_ns);
     return w->at_ns > w->begin_ns;
 }
 

@@ -51,7 +51,7 @@ const char *orr_path_owner_name(uint32_t owner) {
         return transfer_names[owner - ORR_PATH_TRANSFER_FIRST];
     if (owner < ORR_PATH_HOST)
         return latency_names[owner - ORR_PATH_LATENCY_FIRST];
-    return owner == ORR_PATH_HOST ? "host" : "data";
+    return owner == ORR_PATH_HOST ? "host" : owner == ORR_PATH_DATA ? "data" : "jitter";
 }
 
 #define N_STRINGS 14

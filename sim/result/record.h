@@ -21,6 +21,7 @@ typedef enum {
     ORR_PATH_LATENCY_FIRST = ORR_PATH_TRANSFER_FIRST + ORR_N_COMM_KINDS, /* + OrrCommKind */
     ORR_PATH_HOST = ORR_PATH_LATENCY_FIRST + ORR_N_COMM_KINDS,           /* issuing */
     ORR_PATH_DATA,                                                       /* input */
+    ORR_PATH_JITTER, /* how much later the last of several is, in the mean */
     ORR_N_PATH_OWNERS
 } OrrPathOwner;
 /* "gemm", "interference", "transfer_tp", "latency_tp", "host", ... */
