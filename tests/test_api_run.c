@@ -363,6 +363,16 @@ static void test_switch_takes_its_nodes(void **state) {
     assert_near((double)s->checkpoint.tiers[0].load_ns / 1e9, seconds + 5, 1e-6);
 }
 
+/* A rate of the command line takes the place of the file's count. */
+static void test_rate_set_replaces_the_one_of_the_file(void **state) {
+    (void)state;
+    const OrrOverride sets[] = {{"faulty_gpu", "mtbf", "10000 h"}, {"gpu_hbm3", "count", "144"}};
+    g_autoptr(OrrFailureSet) set = orr_workload_failures("llama3-54d", sets, 2, NULL, NULL);
+    assert_non_null(set);
+    assert_near(set->kinds[0].mean_ns, 10000 * 3600e9, 1e-12);
+    assert_near(set->kinds[1].mean_ns, 54 * 86400e9 * 16384 / 144, 1e-12);
+}
+
 /* What is saved before it stops the job costs no work: Young and Daly do not count it. */
 static void test_announced_stops_do_not_shorten_the_interval(void **state) {
     (void)state;
@@ -460,6 +470,7 @@ int main(void) {
         cmocka_unit_test(test_phases_have_their_own_steps),
         cmocka_unit_test(test_slow_parts_are_priced_by_the_step),
         cmocka_unit_test(test_checkpoints_share_the_network_of_the_training),
+        cmocka_unit_test(test_rate_set_replaces_the_one_of_the_file),
         cmocka_unit_test(test_switch_takes_its_nodes),
         cmocka_unit_test(test_announced_stops_do_not_shorten_the_interval),
         cmocka_unit_test(test_one_slow_part_costs_less_than_all),

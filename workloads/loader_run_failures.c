@@ -14,7 +14,25 @@
 /* The window that counts are of. */
 typedef struct {
     double ns, gpus, nodes, switches, racks;
+    const OrrOverride *overrides; /* of the command line */
+    uint32_t n_overrides;
 } Window;
+
+/* The last way in which the command line says how often a cause strikes; NULL: it does not. */
+static const char *chosen_rate(const Window *w, const char *group) {
+    static const char *const ways[] = {"count", "mtbf", "per_1000_node_days", "events", NULL};
+    const char *chosen = NULL;
+    for (uint32_t i = 0; i < w->n_overrides; i++)
+        if (strcmp(w->overrides[i].group, group) == 0 && g_strv_contains(ways, w->overrides[i].key))
+            chosen = w->overrides[i].key;
+    return chosen;
+}
+
+/* Whether that key says the rate: one of the command line takes the place of the file's. */
+static bool says_rate(OrrKeys *keys, const Window *w, const char *group, const char *key) {
+    const char *chosen = chosen_rate(w, group);
+    return orr_keys_has(keys, group, key) && (!chosen || strcmp(chosen, key) == 0);
+}
 
 static double units_in(const Window *w, OrrFailureUnit unit) {
     const double all[ORR_N_UNITS] = {w->gpus, w->nodes, w->switches, w->racks, 1};
@@ -36,13 +54,14 @@ static void read_rate(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
     double mtbf = orr_keys_number(keys, g, "mtbf", ORR_DIM_TIME, 1, MTBF_MAX, 0, ORR_KEY_QUIET);
     double rate =
         orr_keys_number(keys, g, "per_1000_node_days", ORR_DIM_NONE, 0, 1e9, 0, ORR_KEY_QUIET);
-    int given = orr_keys_has(keys, g, "count") + orr_keys_has(keys, g, "mtbf") +
-                orr_keys_has(keys, g, "per_1000_node_days") + orr_keys_has(keys, g, "events");
+    bool has_count = says_rate(keys, w, g, "count"), has_mtbf = says_rate(keys, w, g, "mtbf");
+    bool has_rate = says_rate(keys, w, g, "per_1000_node_days");
+    int given = has_count + has_mtbf + has_rate + says_rate(keys, w, g, "events");
     if (given != 1) {
         orr_keys_complain(keys, g, "mtbf",
                           "one of mtbf, count, per_1000_node_days and events says "
                           "how often it strikes");
-    } else if (orr_keys_has(keys, g, "count")) {
+    } else if (has_count) {
         double units = units_in(w, k->unit);
         if (!(w->ns > 0) || !(units > 0))
             orr_keys_complain(keys, g, "count",
@@ -50,19 +69,19 @@ static void read_rate(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
                               "and gpus, nodes, switches or racks in [failures]");
         else if (count > 0)
             k->mean_ns = w->ns * units / count;
-    } else if (rate > 0) {
+    } else if (has_rate && rate > 0) {
         k->mean_ns = 86400e9 * 1000 / rate;
         if (k->unit != ORR_UNIT_NODE)
             orr_keys_complain(keys, g, "per_1000_node_days", "is of nodes: unit = node");
-    } else {
+    } else if (has_mtbf) {
         k->mean_ns = mtbf;
     }
 }
 
 /* Strikes at the times of a CSV file: a column `time_h`, hours since the run began. */
-static void read_events(OrrKeys *keys, OrrFailureKind *k) {
+static void read_events(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
     const char *ref = orr_keys_string(keys, k->name, "events", "", ORR_KEY_QUIET);
-    if (*ref == '\0')
+    if (*ref == '\0' || !says_rate(keys, w, k->name, "events"))
         return;
     g_autofree char *folder = g_path_get_dirname(orr_keys_name(keys));
     g_autofree char *path =
@@ -140,11 +159,15 @@ static void read_cause(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
     k->slow_factor = 1 + orr_keys_number(keys, g, "slow", ORR_DIM_FRACTION, 0, 1000, 0,
                                          needs_factor ? ORR_KEY_REQUIRED : ORR_KEY_QUIET);
     read_rate(keys, w, k);
-    read_events(keys, k);
+    if (k->law == ORR_LAW_EVENTS && chosen_rate(w, g))
+        k->law = ORR_LAW_EXPONENTIAL; /* read_events says if it is that again */
+    else if (k->law == ORR_LAW_EVENTS && !says_rate(keys, w, g, "events"))
+        orr_keys_complain(keys, g, "law", "needs the times: events = FILE.csv");
+    read_events(keys, w, k);
 }
 
 static Window read_window(OrrKeys *keys) {
-    Window w;
+    Window w = {0};
     w.ns = orr_keys_number(keys, "failures", "window", ORR_DIM_TIME, 1, NS_MAX, 0, ORR_KEY_QUIET);
     w.gpus = (double)orr_keys_int(keys, "failures", "gpus", "GPUs", 1, 1 << 30, 0, ORR_KEY_QUIET);
     w.nodes =
@@ -177,6 +200,7 @@ OrrFailureSet *orr_workload_failures(const char *ref, const OrrOverride *overrid
     set->summary = g_strdup(orr_keys_string(keys, "failures", "summary", "", ORR_KEY_QUIET));
     set->source = g_strdup(orr_keys_string(keys, "failures", "source", "", ORR_KEY_REQUIRED));
     Window w = read_window(keys);
+    w.overrides = overrides, w.n_overrides = n_overrides;
     g_auto(GStrv) causes = orr_keys_strings(keys, "failures", "causes", ORR_KEY_REQUIRED);
     for (guint i = 0; causes && causes[i]; i++)
         read_cause(keys, &w, orr_failure_set_add(set, causes[i]));

@@ -25,7 +25,8 @@ static void fill_causes(OrrRun *run, OrrRunRecord *r) {
         set(&x->source, k->source);
         set(&x->law, orr_failure_law_names[k->law]);
         set(&x->effect, orr_effect_names[k->effect]);
-        x->is_interruption = orr_effect_is_interruption(k->effect);
+        bool is_replaced = k->effect == ORR_EFFECT_SLOW && k->nodes > 0; /* stopped for that */
+        x->is_interruption = orr_effect_is_interruption(k->effect) || is_replaced;
         double mtbf_ns = orr_kind_mtbf_ns(k);
         if (!isfinite(mtbf_ns))
             continue;
