@@ -10,7 +10,7 @@ static int64_t overlap(int64_t a0, int64_t a1, int64_t b0, int64_t b1) {
 }
 
 /* A wait for members of other stages is the pipeline's. */
-static OrrOwner wait_owner(const OrrExec *x, const OrrEnded *e) {
+OrrOwner orr_exec__wait_owner(const OrrExec *x, const OrrEnded *e) {
     if (e->type == ORR_ITEM_P2P)
         return ORR_OWN_BUBBLE;
     const OrrColl *c = &x->bound->program->colls[e->what];
@@ -30,16 +30,12 @@ static int64_t charge_span(OrrExec *x, uint32_t r, const OrrEnded *e, int64_t en
     uint32_t purpose = orr_exec__purpose(x, &item, &takes_sms);
     int64_t wait = overlap(from, to, e->start_ns, e->arrived_ns);
     int64_t transfer = overlap(from, to, e->arrived_ns, end_ns);
-    rank->owner_ns[wait_owner(x, e)] += wait;
+    rank->owner_ns[orr_exec__wait_owner(x, e)] += wait;
     rank->owner_ns[ORR_OWN_EXPOSED_FIRST + purpose] += transfer;
     uint32_t n = x->bound->program->n_colls + x->bound->program->n_p2ps;
     OrrCommSum *sum =
         &x->sums[(e->step % ORR_WINDOWS) * n + orr_exec__sum_index(x, e->type, e->what)];
-    OrrCommSum add = {.exposed_ns = (double)(wait + transfer) * x->bound->weight[r]};
-    sum->exposed_ns += add.exposed_ns;
-    if (add.exposed_ns > 0)
-        orr_exec__memo_sum(x, r, ORR_STREAM_COMPUTE, orr_exec__sum_index(x, e->type, e->what),
-                           &add);
+    sum->exposed_ns += (double)(wait + transfer) * x->bound->weight[r];
     return to - from - wait - transfer;
 }
 
@@ -86,13 +82,9 @@ void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
     OrrCommSum *sum =
         &x->sums[(l->step % ORR_WINDOWS) * n + orr_exec__sum_index(x, item->type, item->what)];
     double weight = x->bound->weight[r];
-    OrrCommSum add = {.count = weight,
-                      .transfer_ns = (double)(x->now_ns - l->arrived_ns) * weight,
-                      .wait_ns = (double)(l->arrived_ns - l->start_ns) * weight};
-    sum->count += add.count;
-    sum->transfer_ns += add.transfer_ns;
-    sum->wait_ns += add.wait_ns;
-    orr_exec__memo_sum(x, r, s, orr_exec__sum_index(x, item->type, item->what), &add);
+    sum->count += weight;
+    sum->transfer_ns += (double)(x->now_ns - l->arrived_ns) * weight;
+    sum->wait_ns += (double)(l->arrived_ns - l->start_ns) * weight;
 }
 
 static bool is_steady(const OrrExec *x, uint32_t k, int64_t *length) {

@@ -86,13 +86,13 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     log_new(x);
     if (options->jitter_frac > 0)
         *(options->is_jitter_sampled ? &x->draws : &x->jitter) = orr_jitter_new(x);
-    orr_exec__memo_new(x);
+    orr_exec__passes_new(x);
 }
 
 static void exec_clear(OrrExec *x) {
     orr_jitter_free(x->jitter);
     orr_jitter_free(x->draws);
-    orr_exec__memo_clear(x);
+    orr_exec__passes_clear(x);
     orr_exec__islands_clear(x);
     orr_exec__rooms_clear(x);
     orr_compiled_free(x->compiled);
@@ -144,7 +144,7 @@ static void handle(OrrExec *x, const OrrEvent *e) {
         orr_exec__launch(x, r, s);
         break;
     case ORR_EV_PASS:
-        orr_exec__pass(x, e->id);
+        orr_exec__pass(x, e->id, orr_event_generation(e));
         break;
     case ORR_EV_ISLAND:
         if (orr_event_generation(e) == x->islands[e->id].generation)

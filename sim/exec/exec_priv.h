@@ -77,12 +77,9 @@ typedef struct {
     OrrLane lane[ORR_N_STREAMS];
     uint16_t waiting_for[ORR_N_STREAMS]; /* streams whose head waits for this one, a bit each */
     OrrProgress progress;
-    int64_t begin_ns[2]; /* of a pass: when compute and TP had all from outside */
-    uint32_t begin_cause[2], begin_index[2];
-    uint32_t released, recorded; /* call that is executed event by event, that is recorded; or 0 */
-    int64_t idle_from_ns;        /* idle time of the compute stream is accounted up to here */
-    int64_t host_base_ns;        /* issue time = base + host time of the program so far */
-    int64_t sync_ns;             /* when the last host synchronisation returned */
+    int64_t idle_from_ns; /* idle time of the compute stream is accounted up to here */
+    int64_t host_base_ns; /* issue time = base + host time of the program so far */
+    int64_t sync_ns;      /* when the last host synchronisation returned */
     uint32_t rate[2];
     uint8_t sync_stream; /* what it waited for */
     uint32_t sync_index; /* the item of it; ORR_NONE before the first */
@@ -154,15 +151,26 @@ typedef struct {
     uint8_t type, pred, pred_stream;
 } OrrLogged;
 
-/* A pass that was taken as a whole: its items enter the log when the path asks for them. */
+/* When the streams of a rank had all that their pass needs from outside, compute and TP. */
 typedef struct {
-    const struct OrrPass *pass; /* NULL: the call was executed event by event */
-    int64_t first_ns;
-    uint32_t step, position; /* of the rank in its island */
-    uint32_t begin_cause[2], begin_index[2];
+    int64_t begin_ns[2];
+    uint32_t key[2];   /* call of which that is known */
+    uint32_t cause[2]; /* stream that was waited for last; itself: none */
+    uint32_t index[2]; /* item of it */
+    OrrEnded blocker;  /* communication that TP waited for, if it did */
+    int64_t blocker_end_ns;
+} OrrBegin;
+
+/* A pass that was taken as a whole, a member: its items enter the log when the path asks for them.
+ */
+typedef struct {
+    int64_t begin_ns[2];
+    uint32_t cause[2], index[2];
+    uint32_t step;
+    bool is_set;
 } OrrTaken;
 
-typedef struct OrrMemo OrrMemo;
+typedef struct OrrPasses OrrPasses;
 typedef struct OrrJitter OrrJitter;
 #define ORR_MAX_ISLAND 128u /* ranks; larger groups are external */
 #define ORR_WINDOWS 8       /* at least the steps that islands can be apart */
@@ -181,7 +189,7 @@ typedef struct {
     uint8_t is_local_group[ORR_N_GROUPS];
     OrrHistory *history; /* [n_ranks * ORR_N_STREAMS], of local streams */
     bool is_ahead;       /* an island is being run */
-    OrrMemo *memo;       /* NULL: every pass event by event */
+    OrrPasses *passes;   /* NULL: every pass event by event */
     OrrJitter *jitter;   /* NULL: none, or drawn */
     OrrJitter *draws;    /* NULL: no jitter, or its mean */
     int64_t global_ns;   /* of the global queue; now_ns is that of the event in hand */
@@ -222,19 +230,16 @@ static inline const OrrItem *orr_exec__head(const OrrExec *x, uint32_t r, uint32
     return x->ranks[r].lane[s].head;
 }
 void orr_exec__wake(OrrExec *x, uint32_t r, uint32_t s);
-bool orr_exec__has_begin(OrrExec *x, uint32_t r, uint32_t s, uint32_t k);
+bool orr_exec__find_begin(OrrExec *x, uint32_t r, uint32_t s, int k, OrrBegin *begin);
 int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s);
-/* memo.c */
-void orr_exec__memo_new(OrrExec *x);
-void orr_exec__memo_clear(OrrExec *x);
+/* pass.c */
+void orr_exec__passes_new(OrrExec *x);
+void orr_exec__passes_clear(OrrExec *x);
 bool orr_exec__begins_pass(const OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__check_in(OrrExec *x, uint32_t r, uint32_t s);
-void orr_exec__pass(OrrExec *x, uint32_t r);
-void orr_exec__memo_sum(OrrExec *x, uint32_t r, uint32_t s, uint32_t index, const OrrCommSum *add);
-void orr_exec__memo_mark(OrrExec *x, uint32_t r, uint32_t s);
-void orr_exec__memo_item(OrrExec *x, uint32_t r, uint32_t s);
-void orr_exec__memo_log(OrrExec *x, uint32_t r, uint32_t s, const OrrLogged *logged);
-void orr_exec__memo_expand(const OrrExec *x, uint32_t r, uint32_t call, const OrrTaken *t);
+void orr_exec__disturb_pass(OrrExec *x, uint32_t r);
+void orr_exec__pass(OrrExec *x, uint32_t r, uint32_t generation);
+void orr_exec__log_pass(const OrrExec *x, uint32_t r, uint32_t step, uint32_t call);
 /* island.c */
 void orr_exec__islands_new(OrrExec *x);
 void orr_exec__islands_clear(OrrExec *x);
@@ -266,6 +271,9 @@ const OrrPlan *orr_exec__plan(const OrrExec *x, const OrrPlace *place);
 const OrrUse *orr_exec__uses(const OrrExec *x, const OrrPlace *place, const OrrPlan *plan,
                              uint32_t *n);
 void orr_exec__push_end(OrrExec *x, uint32_t place, int64_t end_ns);
+int64_t orr_exec__private_ns(const OrrPlan *plan);
+const OrrPlan *orr_exec__private_plan(const OrrExec *x, uint32_t kind, uint32_t group,
+                                      uint32_t coll);
 void orr_exec__share(OrrExec *x, uint32_t place, int64_t ahead_ns);
 /* room.c */
 void orr_exec__rooms_new(OrrExec *x);
@@ -276,6 +284,7 @@ void orr_exec__room_give(OrrExec *x, uint32_t place);
 /* exec.c */
 void orr_exec__show(const OrrExec *x, const OrrSpan *span);
 /* account.c */
+OrrOwner orr_exec__wait_owner(const OrrExec *x, const OrrEnded *e);
 void orr_exec__idle(OrrExec *x, uint32_t r, uint32_t cause, int64_t ready_ns, int64_t start_ns);
 void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
 void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t step);

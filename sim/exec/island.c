@@ -125,6 +125,7 @@ void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t pu
     OrrIsland *island = &x->islands[x->island_of[r]];
     if (!orr_exec__slows_kernels(x, purpose))
         return;
+    orr_exec__disturb_pass(x, r);
     island->unstable_ns = MIN(island->unstable_ns, start_ns);
     island->n_pending++;
 }

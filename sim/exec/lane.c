@@ -209,18 +209,26 @@ static void note_issue_bound(OrrRank *rank, uint32_t s) {
         rank->trail[s].pred_index = rank->sync_index;
 }
 
-/* Whether the head of a stream, the @k-th of a pass, has all that it waits for outside of its call;
- * since when and because of what is noted. */
-bool orr_exec__has_begin(OrrExec *x, uint32_t r, uint32_t s, uint32_t k) {
+/* Whether the head of the stream has all that it waits for outside of its call; if so notes in
+ * @begin, as stream @k of a pass, since when, and what communication that was. */
+bool orr_exec__find_begin(OrrExec *x, uint32_t r, uint32_t s, int k, OrrBegin *begin) {
     OrrRank *rank = &x->ranks[r];
     OrrWaiting w;
     waiting_outside(x, r, s, orr_exec__head(x, r, s), &w);
     set_blocked(rank, s, w.missing);
     orr_exec__hold(x, r, s, (w.missing & x->external_mask) != 0);
-    rank->begin_ns[k] = w.begin_ns;
-    rank->begin_cause[k] = w.begin_cause;
-    rank->begin_index[k] = w.has_wait ? w.index : rank->lane[s].completed - 1;
-    return w.missing == 0;
+    if (w.missing)
+        return false;
+    begin->begin_ns[k] = w.begin_ns;
+    begin->cause[k] = w.begin_cause;
+    begin->index[k] = w.has_wait ? w.index : rank->lane[s].completed - 1;
+    if (s == ORR_STREAM_COMPUTE || w.begin_cause == s)
+        return true;
+    begin->blocker = rank->trail[w.begin_cause].ended;
+    begin->blocker_end_ns = rank->lane[w.begin_cause].free_ns;
+    if (rank->lane[w.begin_cause].completed != w.index + 1)
+        begin->blocker.is_set = 0;
+    return true;
 }
 
 void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
@@ -350,11 +358,8 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
         orr_exec__log(x, r, s, item);
     if (item->type != ORR_ITEM_BLOCK)
         leave_trail(&rank->trail[s], l, item);
-    if (!x->is_external[s] && (item->waiters & x->external_mask)) {
+    if (!x->is_external[s] && (item->waiters & x->external_mask))
         orr_exec__remember_at(x, r, s, l->completed, x->now_ns);
-        orr_exec__memo_mark(x, r, s);
-    }
-    orr_exec__memo_item(x, r, s);
     l->free_ns = x->now_ns;
     if (s == ORR_STREAM_COMPUTE)
         rank->idle_from_ns = x->now_ns;

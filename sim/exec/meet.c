@@ -3,6 +3,8 @@
 #include "sim/exec/exec_priv.h"
 #include "sim/exec/jitter.h"
 
+#define NS_PER_S UINT64_C(1000000000) /* definition */
+
 static const OrrProgram *program(const OrrExec *x) {
     return x->bound->program;
 }
@@ -134,6 +136,26 @@ static int64_t last_comes(OrrExec *x, uint32_t id) {
     return begin;
 }
 
+/* Latency and transfer with no link to share. */
+int64_t orr_exec__private_ns(const OrrPlan *plan) {
+    int64_t transfer = 0;
+    if (plan->work_bytes > 0 && plan->work_bytes < UINT64_MAX / 4 / NS_PER_S)
+        transfer = (int64_t)((plan->work_bytes * NS_PER_S + plan->cap_bytes_per_s - 1) /
+                             plan->cap_bytes_per_s);
+    else if (plan->work_bytes > 0)
+        transfer =
+            (int64_t)(((unsigned __int128)plan->work_bytes * NS_PER_S + plan->cap_bytes_per_s - 1) /
+                      plan->cap_bytes_per_s);
+    return MAX(plan->latency_ns + transfer, 1);
+}
+
+/* Of collective @coll in a group that is an island of its own. */
+const OrrPlan *orr_exec__private_plan(const OrrExec *x, uint32_t kind, uint32_t group,
+                                      uint32_t coll) {
+    const OrrBoundGroup *g = &x->bound->groups[kind];
+    return &g->plans[(gsize)g->class_of[group] * program(x)->n_colls + coll];
+}
+
 /* All have arrived at @arrived_ns, now or ahead of the clock: latency, then transfer. Alone on its
  * links it needs no fluid. */
 static void begin_transfer(OrrExec *x, uint32_t id, int64_t arrived_ns) {
@@ -150,11 +172,7 @@ static void begin_transfer(OrrExec *x, uint32_t id, int64_t arrived_ns) {
             orr_queue_push(&x->queue, from_ns, ORR_EV_FLOW_START, 0, id);
         return;
     }
-    unsigned __int128 work = (unsigned __int128)plan->work_bytes * 1000000000u;
-    int64_t transfer = plan->work_bytes == 0
-                           ? 0
-                           : (int64_t)((work + plan->cap_bytes_per_s - 1) / plan->cap_bytes_per_s);
-    orr_exec__push_end(x, id, arrived_ns + MAX(plan->latency_ns + transfer, 1));
+    orr_exec__push_end(x, id, arrived_ns + orr_exec__private_ns(plan));
 }
 
 /* The transfer enters the fluid; it has moved at its top for @ahead_ns. */

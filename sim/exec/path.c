@@ -31,10 +31,8 @@ static OrrLogged *slot(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index)
     uint32_t items = x->lane_items[x->bound->role[r] * ORR_N_STREAMS + s], step = index / items;
     uint32_t call = call_of(&x->compiled->roles[x->bound->role[r]], s, index % items);
     OrrTaken *t = orr_exec__taken(x, r, step, call);
-    if (t->pass && t->step == step) {
-        orr_exec__memo_expand(x, r, call, t);
-        t->pass = NULL;
-    }
+    if (t->is_set && t->step == step)
+        orr_exec__log_pass(x, r, step, call);
     return orr_exec__logged(x, r, s, index);
 }
 
@@ -56,7 +54,6 @@ void orr_exec__log(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
         g->gap_ns = x->ranks[r].progress.gap_ns;
         g->extra_ns = x->ranks[r].progress.extra_ns;
     }
-    orr_exec__memo_log(x, r, s, g);
 }
 
 /* Where the walk back stands: everything after `at_ns` is charged. */

@@ -1,0 +1,367 @@
+/* A pass as a recursion over its collectives: each member runs its blocks up to the launch of the
+ * next collective; the last launch sets its end; until then kernels of the members run at the rate
+ * that a resident collective leaves them. All integers are those of block.c, lane.c and account.c,
+ * which do the same event by event; a test holds the two against each other.
+ *
+ * Members that begin alike, on the same hardware, end alike: one of them is evaluated. Cost: some
+ * 10 ns a block and member; kernels are walked one by one only where a collective is beside them.
+ */
+#include "sim/exec/pass.h"
+
+#include <string.h>
+
+typedef struct {
+    const OrrExec *x;
+    const OrrItem *blocks, *colls;
+    const uint32_t *need_coll, *need_block; /* of each block, of each collective */
+    uint32_t n_blocks, n_colls;
+    /* for the log, else NULL: the call's row, the totals of a step */
+    const OrrCallRow *row, *all;
+    uint32_t step;
+} Recursion;
+
+static const uint32_t full_rate[2] = {ORR_RATE_ONE, ORR_RATE_ONE};
+
+static void own(OrrPassMember *m, uint32_t owner, int64_t ns) {
+    if (ns == 0)
+        return;
+    if (m->owner_ns[owner] == 0)
+        m->touched[m->n_touched++] = owner;
+    m->owner_ns[owner] += ns;
+}
+
+static int64_t overlap(int64_t a0, int64_t a1, int64_t b0, int64_t b1) {
+    return MAX(MIN(a1, b1) - MAX(a0, b0), 0);
+}
+
+/* Charges what of [from, to] lies within the wait and the transfer of @e. Returns how much. */
+static int64_t charge_span(const Recursion *v, OrrPassMember *m, const OrrEnded *e, int64_t end_ns,
+                           int64_t from, int64_t to) {
+    int64_t wait = overlap(from, to, e->start_ns, e->arrived_ns);
+    int64_t transfer = overlap(from, to, e->arrived_ns, end_ns);
+    OrrItem item = {.type = e->type, .what = e->what};
+    bool takes_sms;
+    own(m, orr_exec__wait_owner(v->x, e), wait);
+    own(m, ORR_OWN_EXPOSED_FIRST + orr_exec__purpose(v->x, &item, &takes_sms), transfer);
+    return wait + transfer;
+}
+
+/* The compute stream has waited from its last end for collective @n_ended - 1. */
+static void charge_wait(const Recursion *v, OrrPassMember *m, uint32_t n_ended) {
+    const OrrEnded *e = &m->last;
+    int64_t from = m->free_ns, to = m->tp_free_ns;
+    int64_t charged = charge_span(v, m, e, to, from, to), before = to - from - charged;
+    m->waits[n_ended - 1].exposed_ns += charged;
+    if (before == 0)
+        return;
+    if (m->blocker.is_set) {
+        charged = charge_span(v, m, &m->blocker, m->blocker_end_ns, from, from + before);
+        before -= charged;
+        if (n_ended > 1) {
+            m->waits[n_ended - 2].exposed_ns += charged;
+        } else {
+            m->outside_index = orr_exec__sum_index(v->x, m->blocker.type, m->blocker.what);
+            m->outside_step = m->blocker.step;
+            m->outside_ns += charged;
+        }
+    }
+    own(m, ORR_OWN_EXPOSED_FIRST + v->x->bound->program->colls[e->what].purpose, before);
+}
+
+static uint32_t index_of(const Recursion *v, uint32_t s, uint32_t item) {
+    return v->step * v->all->base[s] + v->row->base[s] + item;
+}
+
+/* An entry of the log for item @i of a stream, and what it waited for: the other stream, or what
+ * was before. */
+static OrrLogged *log_item(const Recursion *v, const OrrPassMember *m, uint32_t s, uint32_t i,
+                           bool is_other, uint32_t other_item) {
+    const OrrBegin *b = &v->x->passes->begins[m->rank];
+    uint32_t k = s == ORR_STREAM_COMPUTE ? 0 : 1;
+    uint32_t other = k == 0 ? ORR_STREAM_TP : ORR_STREAM_COMPUTE;
+    OrrLogged *g = orr_exec__logged(v->x, m->rank, s, index_of(v, s, i));
+    *g = (OrrLogged){.pred = ORR_PRED_PREVIOUS, .pred_stream = s};
+    if (is_other) {
+        g->pred = ORR_PRED_WAIT;
+        g->pred_stream = other;
+        g->pred_index = index_of(v, other, other_item);
+    } else if (i == 0) {
+        g->pred = b->cause[k] == s ? ORR_PRED_PREVIOUS : ORR_PRED_WAIT;
+        g->pred_stream = b->cause[k];
+        g->pred_index = b->index[k];
+    } else {
+        g->pred_index = index_of(v, s, i - 1);
+    }
+    return g;
+}
+
+static void log_block(const Recursion *v, const OrrPassMember *m, int64_t end_ns) {
+    const OrrBegin *b = &v->x->passes->begins[m->rank];
+    uint32_t need = v->need_coll[m->done], what = v->blocks[m->done].what;
+    bool has_waited = m->has_waited;
+    if (m->done == 0 && need > 0 && b->cause[0] > ORR_STREAM_TP &&
+        m->end_ns[1][need - 1] == b->begin_ns[0])
+        has_waited = true; /* both at once: the smaller stream counts */
+    OrrLogged *g = log_item(v, m, ORR_STREAM_COMPUTE, m->done, has_waited, need - 1);
+    g->type = ORR_ITEM_BLOCK;
+    g->what = what;
+    g->start_ns = g->arrived_ns = m->block_start_ns;
+    g->end_ns = end_ns;
+    g->extra_ns = end_ns - m->block_start_ns - m->times[what].work_ns;
+    g->last_rank = m->rank;
+}
+
+static void log_collective(const Recursion *v, uint32_t j, uint32_t n, const OrrPlan *plan) {
+    const OrrPassMember *all = v->x->passes->members;
+    uint32_t last = ORR_NONE;
+    for (uint32_t i = 0; i < n; i++)
+        if (all[i].start_ns == all[i].last.arrived_ns)
+            last = MIN(last, all[i].rank);
+    for (uint32_t i = 0; i < n; i++) {
+        OrrLogged *g =
+            log_item(v, &all[i], ORR_STREAM_TP, j, all[i].is_block_bound, v->need_block[j] - 1);
+        g->type = ORR_ITEM_COLL;
+        g->what = v->colls[j].what;
+        g->start_ns = all[i].start_ns;
+        g->arrived_ns = all[i].last.arrived_ns;
+        g->end_ns = all[i].tp_free_ns;
+        g->latency_ns = plan->latency_ns;
+        g->last_rank = last;
+    }
+}
+
+static void end_block(const Recursion *v, OrrPassMember *m, int64_t end_ns) {
+    const OrrBlockTime *t = &m->times[v->blocks[m->done].what];
+    const OrrShare *share = v->x->compiled->shares + t->first_share;
+    for (uint32_t i = 0; i < t->n_shares; i++)
+        own(m, share[i].kind, share[i].ns);
+    own(m, ORR_OWN_INTERFERENCE, end_ns - m->block_start_ns - t->work_ns);
+    if (v->row)
+        log_block(v, m, end_ns);
+    m->free_ns = m->end_ns[0][m->done++] = end_ns;
+    m->is_walking = false;
+}
+
+/* Kernels of the block in flight until @limit_ns at @rate. Returns its end, or INT64_MAX. */
+static int64_t walk(const Recursion *v, OrrPassMember *m, int64_t limit_ns,
+                    const uint32_t rate[2]) {
+    const OrrBlock *block = &v->x->compiled->blocks[v->blocks[m->done].what];
+    const OrrBlockKernel *kernels = v->x->compiled->kernels + block->first_kernel;
+    for (;;) {
+        uint64_t at_rate = rate[kernels[m->kernel].is_memory];
+        int64_t end = m->at_ns + (int64_t)((m->left + at_rate - 1) / at_rate);
+        if (end > limit_ns) {
+            m->left -= (uint64_t)(limit_ns - m->at_ns) * at_rate;
+            m->at_ns = limit_ns;
+            return INT64_MAX;
+        }
+        if (++m->kernel == block->n_kernels)
+            return end;
+        m->at_ns = end;
+        m->left = (uint64_t)m->kernel_ns[kernels[m->kernel].kernel] * ORR_RATE_ONE;
+    }
+}
+
+static void begin_walk(const Recursion *v, OrrPassMember *m) {
+    const OrrBlock *block = &v->x->compiled->blocks[v->blocks[m->done].what];
+    uint32_t first = v->x->compiled->kernels[block->first_kernel].kernel;
+    m->is_walking = true;
+    m->kernel = 0;
+    m->at_ns = m->block_start_ns;
+    m->left = (uint64_t)m->kernel_ns[first] * ORR_RATE_ONE;
+}
+
+/* Runs blocks until @until of them are done or the clock is at @limit_ns, with the first @n_ended
+ * collectives ended and kernels at @rate. */
+static void run_blocks(const Recursion *v, OrrPassMember *m, uint32_t until, int64_t limit_ns,
+                       uint32_t n_ended, const uint32_t *rate) {
+    while (m->done < until) {
+        if (!m->is_walking) {
+            uint32_t need = v->need_coll[m->done];
+            if (need > n_ended)
+                return;
+            m->has_waited = need == n_ended && need > 0 && m->tp_free_ns > m->free_ns;
+            m->block_start_ns = m->has_waited ? m->tp_free_ns : m->free_ns;
+            if (m->block_start_ns >= limit_ns)
+                return;
+            if (m->has_waited)
+                charge_wait(v, m, n_ended);
+            int64_t end = m->block_start_ns + m->times[v->blocks[m->done].what].work_ns;
+            if (rate == full_rate && end <= limit_ns) {
+                end_block(v, m, end);
+                continue;
+            }
+            begin_walk(v, m);
+        }
+        int64_t end = walk(v, m, limit_ns, rate);
+        if (end == INT64_MAX)
+            return;
+        end_block(v, m, end);
+    }
+}
+
+/* When the member launches collective @j: after the blocks that it waits for and the one before. */
+static void find_launch(const Recursion *v, OrrPassMember *m, uint32_t j) {
+    const OrrBegin *b = &v->x->passes->begins[m->rank];
+    uint32_t need = v->need_block[j];
+    bool is_outside = j == 0 && b->cause[1] != ORR_STREAM_TP;
+    int64_t ready = j == 0 ? b->begin_ns[1] : m->tp_free_ns;
+    run_blocks(v, m, need, INT64_MAX, j, full_rate);
+    bool is_block = need > 0 && m->done == need && !m->is_walking;
+    is_block = is_block && (m->free_ns > ready || (m->free_ns == ready && is_outside));
+    m->is_block_bound = is_block;
+    m->start_ns = is_block ? m->free_ns : ready;
+    m->next_blocker.is_set = 0;
+    if (is_block)
+        return; /* kernels wait for nothing that counts */
+    m->next_blocker = is_outside ? b->blocker : m->last;
+    m->next_blocker_end_ns = is_outside ? b->blocker_end_ns : m->tp_free_ns;
+}
+
+static void collective(const Recursion *v, uint32_t j, uint32_t n) {
+    const OrrExec *x = v->x;
+    OrrPassMember *all = x->passes->members;
+    int64_t arrived = INT64_MIN;
+    for (uint32_t i = 0; i < n; i++) {
+        if (all[i].same_as != i)
+            continue;
+        find_launch(v, &all[i], j);
+        arrived = MAX(arrived, all[i].start_ns);
+    }
+    const OrrItem *item = &v->colls[j];
+    const OrrPlan *plan = orr_exec__private_plan(x, x->bound->program->colls[item->what].group,
+                                                 x->island_of[all[0].rank], item->what);
+    int64_t end = arrived + orr_exec__private_ns(plan);
+    bool takes_sms;
+    uint32_t purpose = orr_exec__purpose(x, item, &takes_sms);
+    bool is_slow = takes_sms && orr_exec__slows_kernels(x, purpose);
+    uint32_t rate[2];
+    for (int c = 0; c < 2; c++)
+        rate[c] = MIN(x->bound->rate[c][purpose], ORR_RATE_ONE);
+    for (uint32_t i = 0; i < n; i++) {
+        OrrPassMember *m = &all[i];
+        if (m->same_as != i)
+            continue;
+        if (is_slow)
+            run_blocks(v, m, v->n_blocks, m->start_ns, j, full_rate);
+        run_blocks(v, m, v->n_blocks, end, j, is_slow ? rate : full_rate);
+        m->last = (OrrEnded){.start_ns = m->start_ns,
+                             .arrived_ns = arrived,
+                             .what = item->what,
+                             .step = x->ranks[m->rank].lane[ORR_STREAM_TP].step,
+                             .type = ORR_ITEM_COLL,
+                             .is_set = 1};
+        m->blocker = m->next_blocker;
+        m->blocker_end_ns = m->next_blocker_end_ns;
+        m->tp_free_ns = m->end_ns[1][j] = end;
+        m->waits[j].wait_ns = arrived - m->start_ns;
+        m->waits[j].transfer_ns = end - arrived;
+    }
+    if (v->row)
+        log_collective(v, j, n, plan);
+}
+
+static void begin_member(const Recursion *v, OrrPassMember *m, uint32_t r) {
+    const OrrExec *x = v->x;
+    const OrrRank *rank = &x->ranks[r];
+    const OrrTrail *trail = &rank->trail[ORR_STREAM_TP];
+    gsize hw = x->bound->hw[r];
+    m->rank = r;
+    m->times = x->compiled->times + hw * x->compiled->n_blocks;
+    m->kernel_ns = x->bound->kernel_ns + hw * x->bound->program->n_kernels;
+    m->free_ns = x->passes->begins[r].begin_ns[0];
+    m->tp_free_ns = rank->lane[ORR_STREAM_TP].free_ns;
+    m->done = 0;
+    m->is_walking = false;
+    m->last = trail->ended;
+    m->blocker = trail->ended_blocker;
+    m->blocker_end_ns = trail->ended_blocker_end_ns;
+    for (uint32_t i = 0; i < m->n_touched; i++)
+        m->owner_ns[m->touched[i]] = 0;
+    m->n_touched = 0;
+    m->outside_ns = 0;
+    memset(m->waits, 0, v->n_colls * sizeof *m->waits);
+}
+
+/* Whether what the pass will do for both is the same. */
+static bool is_same(const Recursion *v, const OrrPassMember *a, const OrrPassMember *b) {
+    const OrrBegin *p = &v->x->passes->begins[a->rank], *q = &v->x->passes->begins[b->rank];
+    if (a->times != b->times || a->free_ns != b->free_ns)
+        return false;
+    if (v->n_colls == 0)
+        return true;
+    return p->begin_ns[1] == q->begin_ns[1] && p->cause[1] == q->cause[1] &&
+           a->tp_free_ns == b->tp_free_ns && memcmp(&a->last, &b->last, sizeof a->last) == 0 &&
+           (p->cause[1] == ORR_STREAM_TP ||
+            (memcmp(&p->blocker, &q->blocker, sizeof p->blocker) == 0 &&
+             p->blocker_end_ns == q->blocker_end_ns));
+}
+
+/* Sums of communication over the members; whole nanoseconds, so their order does not matter. */
+static void add_sums(OrrExec *x, const Recursion *v, uint32_t n, const uint32_t *list) {
+    const OrrProgram *p = x->bound->program;
+    uint32_t n_comms = p->n_colls + p->n_p2ps;
+    uint32_t step = x->ranks[list[0]].lane[ORR_STREAM_TP].step;
+    OrrCommSum *sums = x->sums + (gsize)(step % ORR_WINDOWS) * n_comms;
+    for (uint32_t i = 0; i < n; i++) {
+        const OrrPassMember *m = &x->passes->members[x->passes->members[i].same_as];
+        double weight = x->bound->weight[list[i]];
+        for (uint32_t j = 0; j < v->n_colls; j++) {
+            OrrCommSum *sum = &sums[v->colls[j].what];
+            sum->count += weight;
+            sum->transfer_ns += (double)m->waits[j].transfer_ns * weight;
+            sum->wait_ns += (double)m->waits[j].wait_ns * weight;
+            sum->exposed_ns += (double)m->waits[j].exposed_ns * weight;
+        }
+        if (m->outside_ns > 0)
+            x->sums[(gsize)(m->outside_step % ORR_WINDOWS) * n_comms + m->outside_index]
+                .exposed_ns += (double)m->outside_ns * weight;
+    }
+}
+
+static Recursion prepare(const OrrExec *x, const OrrCompiledSegment *cs) {
+    uint32_t first_block = cs->first_item[ORR_STREAM_COMPUTE];
+    uint32_t first_coll = cs->first_item[ORR_STREAM_TP];
+    return (Recursion){.x = x,
+                       .blocks = x->compiled->items + first_block,
+                       .colls = x->compiled->items + first_coll,
+                       .need_coll = x->passes->need + first_block,
+                       .need_block = x->passes->need + first_coll,
+                       .n_blocks = cs->n_items[ORR_STREAM_COMPUTE],
+                       .n_colls = cs->n_items[ORR_STREAM_TP]};
+}
+
+static void evaluate(const Recursion *v, uint32_t n) {
+    OrrPassMember *all = v->x->passes->members;
+    for (uint32_t j = 0; j < v->n_colls; j++)
+        collective(v, j, n);
+    for (uint32_t i = 0; i < n; i++)
+        if (all[i].same_as == i)
+            run_blocks(v, &all[i], v->n_blocks, INT64_MAX, v->n_colls, full_rate);
+}
+
+void orr_exec__recursion(OrrExec *x, const OrrCompiledSegment *cs, uint32_t n,
+                         const uint32_t *list) {
+    Recursion v = prepare(x, cs);
+    OrrPassMember *all = x->passes->members;
+    for (uint32_t i = 0; i < n; i++) {
+        begin_member(&v, &all[i], list[i]);
+        all[i].same_as = i > 0 && is_same(&v, &all[i], &all[0]) ? 0 : i;
+    }
+    evaluate(&v, n);
+    add_sums(x, &v, n, list);
+}
+
+void orr_exec__recursion_log(const OrrExec *x, const OrrCompiledSegment *cs, uint32_t n,
+                             const uint32_t *list, uint32_t step, const OrrCallRow *row,
+                             const OrrCallRow *all) {
+    Recursion v = prepare(x, cs);
+    v.row = row;
+    v.all = all;
+    v.step = step;
+    for (uint32_t i = 0; i < n; i++) {
+        begin_member(&v, &x->passes->members[i], list[i]);
+        x->passes->members[i].same_as = i;
+    }
+    evaluate(&v, n);
+}
