@@ -94,24 +94,41 @@ static uint32_t rep_of(const OrrStepRun *run, uint32_t rank) {
     return run->folded ? run->folded->rep_of[rank] : rank;
 }
 
+/* Waits of the ranks that were executed, and how many each stands for. */
+typedef struct {
+    int64_t ns;
+    uint32_t weight;
+} Wait;
+
+static Wait *waits_of(const OrrExecResult *x, const OrrBound *executed) {
+    Wait *waits = g_new(Wait, executed->n_ranks + 1);
+    for (uint32_t i = 0; i < executed->n_ranks; i++)
+        waits[i] = (Wait){wait_ns(x, i), executed->weight[i]};
+    return waits;
+}
+
 static int by_wait(const void *a, const void *b) {
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
+    const Wait *x = a, *y = b;
+    return (x->ns > y->ns) - (x->ns < y->ns);
 }
 
 static void fill_waits(const OrrStepRun *run, OrrRecordWaits *w) {
-    uint32_t n = run->bound->n_real_ranks;
-    g_autofree int64_t *waits = g_new(int64_t, n);
+    const OrrBound *b = run->folded ? run->folded : run->bound;
+    g_autofree Wait *waits = waits_of(run->result, b);
     *w = (OrrRecordWaits){.least_ns = INT64_MAX, .most_ns = -1};
-    for (uint32_t r = 0; r < n; r++) {
-        waits[r] = wait_ns(run->result, rep_of(run, r));
-        if (waits[r] < w->least_ns)
-            w->least_ns = waits[r], w->least_rank = r;
-        if (waits[r] > w->most_ns)
-            w->most_ns = waits[r], w->most_rank = r;
+    for (uint32_t r = 0; r < b->n_real_ranks; r++) {
+        int64_t ns = waits[rep_of(run, r)].ns;
+        if (ns < w->least_ns)
+            w->least_ns = ns, w->least_rank = r;
+        if (ns > w->most_ns)
+            w->most_ns = ns, w->most_rank = r;
     }
-    qsort(waits, n, sizeof *waits, by_wait);
-    w->median_ns = waits[(n - 1) / 2];
+    qsort(waits, b->n_ranks, sizeof *waits, by_wait);
+    uint64_t below = 0;
+    for (uint32_t i = 0; below <= (b->n_real_ranks - 1) / 2; i++) {
+        below += waits[i].weight;
+        w->median_ns = waits[i].ns;
+    }
 }
 
 #define MAX_STRAGGLERS 8 /* ours: as many as one looks at */
