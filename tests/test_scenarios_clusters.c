@@ -22,7 +22,7 @@ static const OrrRecordFinding *finding(const Step *s, const char *code) {
 }
 
 /* S20: three passes over 2 bytes a parameter, 9.2 GB; at 10 Gb/s the second node costs 3.7 to 7.4 s
- * more, at 100 Gb/s (without sockets in the way) 0.2 to 0.7. */
+ * more, at 100 Gb/s (without sockets in the way) at most 0.7, less by what computation hides. */
 static void test_s20_second_node_is_paid_in_network_time(void **state) {
     (void)state;
     Step *s = step_new("qwen2-1.5b-4", "", STEP_CHECKED);
@@ -36,7 +36,7 @@ static void test_s20_second_node_is_paid_in_network_time(void **state) {
     double added = 1e-9 * (double)s->record->step_time_ns - alone;
     assert_true(added > 3.7 && added < 7.4);
     double fast = step_s("qwen2-1.5b-4", "node.nic=100 Gb/s;node.net=roce") - alone;
-    assert_true(fast > 0.2 && fast < 0.7);
+    assert_true(fast > 0.15 && fast < 0.7);
     step_free(s);
 }
 
