@@ -64,7 +64,6 @@ static void test_bad_lines_and_files_are_told(void **state) {
         {"run bloom-176b-saves --set gpfs.bandwidth=0GB/s", 3, {"no speed"}},
         {"run bloom-176b-saves --set gpu_failure.count=-1", 3, {"gpu_failure", "count"}},
         {"run bloom-176b-saves --set gpu_failure.effect=explode", 3, {"explode", "stop"}},
-        {"run bloom-176b-saves --set gpu_failure.mtbf=5h", 3, {"one of mtbf, count"}},
         {"run bloom-176b-saves --set failures.window=0s", 3, {"window"}},
         {"run bloom-176b-saves --set run.failures=meta-rsc3", 3, {"meta-rsc3"}},
         {"run save-64-two-failures --set node_failure.events=none.csv", 3, {"none.csv"}},
@@ -81,6 +80,7 @@ static void test_bad_lines_and_files_are_told(void **state) {
 
 static void test_good_lines_answer(void **state) {
     static const Case cases[] = {
+        {"run bloom-176b-saves --seeds 3 --set gpu_failure.mtbf=5000h", 0, {"13.02 h"}},
         {"run bloom-176b-saves --seeds 3", 0, {"gpu_failure", "total = wall time"}},
         {"run tiny --seeds 2 --set run.steps=5 --json", 0, {"orrery.run/1", "\"seeds\": 2"}},
         {"show failure meta-rsc1", 0, {"1.803", "0.225"}},
@@ -158,6 +158,12 @@ static void test_words_of_files_are_checked(void **state) {
         {"[failures]\nsource = x\ncauses = a\n[a]\ncomponent = gpus\nunit = node\n"
          "mtbf = 9 h\neffect = stop\n",
          "run.failures", "did you mean gpu?"},
+        {"[failures]\nsource = x\ncauses = a\n[a]\ncomponent = gpu\nunit = node\n"
+         "mtbf = 9 h\nper_1000_node_days = 3\n",
+         "run.failures", "one of mtbf, count"},
+        {"[failures]\nsource = x\ncauses = a\n[a]\ncomponent = gpu\nunit = node\n"
+         "mtbf = 9 h\nlaw = events\n",
+         "run.failures", "needs the times"},
         {"[prices]\nsource = x\ndate = spring 2026\n", "run.prices", "2026-05-31 would do"},
         {"[prices]\nsource = x\ndate = 2026-02-30\n", "run.prices", "is no date"},
     };
