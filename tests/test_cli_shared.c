@@ -213,6 +213,34 @@ static void test_seeds_do_not_depend_on_threads_and_are_replayed_alone(void **st
     assert_int_equal(number_of_job(one, 3, "end_ns"), number_of_job(alone, 3, "end_ns"));
 }
 
+static void test_a_saved_report_is_run_again_to_the_byte(void **state) {
+    (void)state;
+    g_free(good("run --shared two-racks-a-day --set share.policy=fcfs --set failures.node_mtbf=9d "
+                "--seeds 3 --seed 2 --json -o saved.json"));
+    g_autofree char *saved = get("saved.json"), *again = good("run saved.json --json");
+    assert_string_equal(saved, again);
+    put("own.ini", MACHINE "[failures]\nnode_mtbf = 20 d\n");
+    put("jobs.csv", "name,submit_h,hours,gpus\na,0,9,8\n");
+    g_free(good("run --shared ./own.ini --json -o own.json"));
+    g_autofree char *own = get("own.json"), *more = good("run --shared ./own.json --json");
+    assert_string_equal(own, more);
+}
+
+/* Holes of half a node, and a job that wants a whole one; a store that is too slow. */
+static void test_what_looks_wrong_is_said(void **state) {
+    (void)state;
+    put("slow.ini", MACHINE "[store]\nbandwidth = 100 MB/s\n");
+    put("jobs.csv", "name,submit_h,hours,gpus,save_every_min,checkpoint_gb\n"
+                    "a,0,9,5,60,200\nb,0,9,5,0,0\nc,0,9,5,0,0\nd,0,9,5,0,0\ne,0,9,8,0,0\n");
+    g_autofree char *json = good("run --shared ./slow.ini --json");
+    check_schema(json);
+    assert_non_null(strstr(json, "\"code\": \"fragmented\""));
+    assert_non_null(strstr(json, "\"code\": \"store_slow\""));
+    assert_null(strstr(json, "\"code\": \"rework\""));
+    g_autofree char *text = good("run --shared ./slow.ini");
+    assert_non_null(strstr(text, "wrong places"));
+}
+
 static void test_events_and_trace_tell_the_same_story(void **state) {
     (void)state;
     g_autofree char *out = good("run --shared two-racks-a-day --set share.policy=preempt --set "
@@ -293,6 +321,8 @@ int main(void) {
         cmocka_unit_test(test_shipped_clusters_are_as_the_schema_says_and_add_up),
         cmocka_unit_test(test_steps_follow_from_the_placement),
         cmocka_unit_test(test_seeds_do_not_depend_on_threads_and_are_replayed_alone),
+        cmocka_unit_test(test_a_saved_report_is_run_again_to_the_byte),
+        cmocka_unit_test(test_what_looks_wrong_is_said),
         cmocka_unit_test(test_events_and_trace_tell_the_same_story),
         cmocka_unit_test(test_plots_leave_their_tables),
     };

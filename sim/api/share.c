@@ -12,6 +12,8 @@
 
 #define NORMAL_95 1.959964 /* Abramowitz and Stegun 1964, table 26.1: quantile 0.975 */
 
+#define MUCH_FRAC 0.05 /* ours: a share that is worth a word */
+
 enum { N_FIGURES = 13 };
 static const char *const figure_names[N_FIGURES][2] = {
     {"makespan_ns", "ns"},
@@ -89,6 +91,7 @@ static void make_head(OrrShareRun *run) {
     const OrrShareRequest *q = run->request;
     h->seed = q->seed;
     orr_record_set(&h->version, PACKAGE_VERSION);
+    orr_record_set(&h->calibration, q->calibration ? q->calibration : "");
     for (guint i = 0; i < run->sources->inputs->len; i++) {
         const OrrInput *in = run->sources->inputs->pdata[i];
         orr_record_add_input(h, in->name, in->sha256);
@@ -318,6 +321,44 @@ static void note_priced(void *data, uint32_t job, uint32_t racks, uint32_t block
     orr_record_add_assumption(run->report.head, key, value, "simulated");
 }
 
+/* What an operator would look at first. */
+static void warn(OrrShareReport *r) {
+    const OrrShareSpec *s = r->spec;
+    const OrrShareAccount *a = &r->account;
+    double all = (double)a->units * (double)a->makespan_ns, held = 0;
+    uint32_t n_over = 0;
+    for (int o = 0; o < ORR_SHARE_DOWN; o++)
+        held += (double)a->part[o];
+    for (uint32_t i = 0; i < s->n_jobs; i++)
+        n_over += s->jobs[i].limit_ns > 0 && r->results[i].preemptions == 0 &&
+                  r->results[i].failures == 0 && r->results[i].reclaims == 0 &&
+                  r->results[i].ran_ns > s->jobs[i].limit_ns;
+    if (n_over > 0)
+        orr_record_add_warning(r->head, "over_limit",
+                               "%u jobs ran longer than their limit: what the scheduler promised "
+                               "to others did not hold; longer limits would do",
+                               n_over);
+    if ((double)a->part[ORR_SHARE_FRAGMENTED] > MUCH_FRAC * all)
+        orr_record_add_warning(
+            r->head, "fragmented",
+            "%.0f %% of the cluster is idle although as many GPUs are free as the "
+            "first in the queue wants: they lie in the wrong places; jobs of whole "
+            "nodes, or place = any, would do",
+            100 * (double)a->part[ORR_SHARE_FRAGMENTED] / all);
+    if ((double)a->part[ORR_SHARE_SAVE] > MUCH_FRAC * held)
+        orr_record_add_warning(
+            r->head, "store_slow",
+            "jobs stand for checkpoints %.0f %% of the time that they hold GPUs; "
+            "asynchronous ones, longer intervals or a faster store would do",
+            100 * (double)a->part[ORR_SHARE_SAVE] / held);
+    if ((double)a->part[ORR_SHARE_REWORK] > MUCH_FRAC * held)
+        orr_record_add_warning(
+            r->head, "rework",
+            "%.0f %% of the GPU-hours held are work done twice; checkpoints more "
+            "often, or that fit in the notice, would do",
+            100 * (double)a->part[ORR_SHARE_REWORK] / held);
+}
+
 bool orr_share_execute(OrrShareRun *run, void (*progress)(void *data, uint64_t done),
                        void *progress_data, GError **error) {
     OrrShareReport *r = &run->report;
@@ -343,6 +384,7 @@ bool orr_share_execute(OrrShareRun *run, void (*progress)(void *data, uint64_t d
     r->n_figures = N_FIGURES;
     spread(run, r);
     orr_share_prices_each(run->prices, note_priced, run);
+    warn(r);
     return true;
 }
 

@@ -39,6 +39,7 @@ static const OrrOption options[] = {
 typedef struct {
     OrrRunRequest request;
     char *run; /* of a saved record; NULL: as on the command line */
+    bool is_shared;
     GArray *overrides;
     GPtrArray *texts;
 } Request;
@@ -77,10 +78,12 @@ static bool from_record(Request *r, const char *path, int64_t *seed, int64_t *se
     JsonArray *inputs, *overrides;
     if (!root || !orr_json_string(json, root, "schema", &schema, error))
         return false;
-    if (strcmp(schema, "orrery.run/1") != 0)
-        return orr_json_fail(json, root, "schema", error,
-                             "a record of schema orrery.run/1 would do");
-    if (!orr_json_string(json, root, "run", &name, error) ||
+    bool is_share = strcmp(schema, "orrery.share/1") == 0;
+    if (!is_share && (r->is_shared || strcmp(schema, "orrery.run/1") != 0))
+        return orr_json_fail(json, root, "schema", error, "a record of schema orrery.%s/1 would do",
+                             r->is_shared ? "share" : "run");
+    r->is_shared = is_share;
+    if (!orr_json_string(json, root, is_share ? "share" : "run", &name, error) ||
         !orr_json_int(json, root, "seed", 0, INT64_MAX / 2, seed, error) ||
         !orr_json_int(json, root, "seeds", 1, MAX_SEEDS, seeds, error) ||
         !orr_json_array(json, root, "inputs", &inputs, error) ||
@@ -98,7 +101,8 @@ static bool from_record(Request *r, const char *path, int64_t *seed, int64_t *se
 }
 
 static bool take_options(Request *r, const OrrCli *cli, GError **error) {
-    int64_t seeds = DEFAULT_SEEDS, seed = 0, threads = 0;
+    r->is_shared = orr_cli_has(cli, "shared");
+    int64_t seeds = r->is_shared ? 1 : DEFAULT_SEEDS, seed = 0, threads = 0;
     r->overrides = g_array_new(FALSE, FALSE, sizeof(OrrOverride));
     r->texts = g_ptr_array_new_with_free_func(g_free);
     if (orr_cli_has(cli, "json") && orr_cli_has(cli, "csv"))
@@ -259,9 +263,8 @@ static bool run_all(const Request *r, const OrrCli *cli, GError **error) {
 static bool run_run(OrrCli *cli, GError **error) {
     Request request = {0};
     bool is_done = take_options(&request, cli, error);
-    if (is_done && orr_cli_has(cli, "shared"))
-        is_done =
-            orr_cli_run_shared(cli, request.request.overrides, request.request.n_overrides, error);
+    if (is_done && request.is_shared)
+        is_done = orr_cli_run_shared(cli, &request.request, error);
     else if (is_done)
         is_done = run_all(&request, cli, error);
     request_clear(&request);

@@ -113,30 +113,26 @@ static bool write_report(const OrrShareReport *report, const OrrCli *cli, GError
     return orr_out_commit(out, error);
 }
 
-bool orr_cli_run_shared(const OrrCli *cli, const OrrOverride *overrides, uint32_t n_overrides,
-                        GError **error) {
-    int64_t seeds = 1, seed = 0, threads = 0;
-    if (!refuse_others(cli, error) || !orr_cli_int(cli, "seeds", 1, 1000000, &seeds, error) ||
-        !orr_cli_int(cli, "seed", 0, INT64_MAX / 2, &seed, error) ||
-        !orr_cli_int(cli, "threads", 1, 1024, &threads, error))
+bool orr_cli_run_shared(const OrrCli *cli, const OrrRunRequest *run_request, GError **error) {
+    if (!refuse_others(cli, error))
         return false;
-    OrrShareRequest request = {.share = orr_cli_argument(cli, 0),
-                               .overrides = overrides,
-                               .n_overrides = n_overrides,
-                               .calibration = orr_cli_value(cli, "calibration"),
-                               .seed = (uint64_t)seed,
-                               .n_seeds = (uint32_t)seeds,
-                               .n_threads = (uint32_t)threads};
+    OrrShareRequest request = {.share = run_request->run,
+                               .overrides = run_request->overrides,
+                               .n_overrides = run_request->n_overrides,
+                               .calibration = run_request->calibration,
+                               .seed = run_request->seed,
+                               .n_seeds = run_request->n_seeds,
+                               .n_threads = run_request->n_threads};
     int64_t begin_us = g_get_monotonic_time();
     g_autoptr(OrrShareRun) run = orr_share_prepare(&request, error);
-    if (!run || !simulate(run, (uint32_t)seeds, error) ||
+    if (!run || !simulate(run, request.n_seeds, error) ||
         !write_events(run, orr_cli_value(cli, "events"), open_csv, error) ||
         !write_events(run, orr_cli_value(cli, "trace"), orr_share_events_trace, error) ||
         !write_report(orr_share_report(run), cli, error) ||
         (orr_cli_has(cli, "plots") && !draw(run, orr_cli_value(cli, "plots"), error)))
         return false;
     if (orr_cli_has(cli, "stats"))
-        fprintf(stderr, "orrery: %" G_GINT64_FORMAT " seeds in %" G_GINT64_FORMAT " ms\n", seeds,
+        fprintf(stderr, "orrery: %u seeds in %" G_GINT64_FORMAT " ms\n", request.n_seeds,
                 (g_get_monotonic_time() - begin_us) / 1000);
     return true;
 }

@@ -127,7 +127,9 @@ void orr_share_json(const OrrShareReport *r, OrrOut *out) {
     orr_report__json_begin(r->head, "orrery.share/1", &w);
     orr_report__json_inputs(r->head, &w);
     orr_report__json_overrides(r->head, &w);
+    orr_json_put_string(&w, "calibration", r->head->calibration);
     orr_report__json_assumptions(r->head, &w);
+    orr_report__json_warnings(r->head, &w);
     put_cluster(r, &w);
     put_account(r, &w);
     orr_report__json_figures(r->figures, r->n_figures, &w);

@@ -180,6 +180,10 @@ void orr_share_text(const OrrShareReport *r, OrrOut *out) {
     put_account(r, out);
     put_jobs(r, out);
     put_spreads(r, out);
+    if (r->head->n_warnings > 0)
+        orr_out_puts(out, "\nWarnings\n");
+    for (uint32_t i = 0; i < r->head->n_warnings; i++)
+        orr_report__wrap(out, "  ", r->head->warnings[i].text);
     if (r->head->n_assumptions > 0)
         orr_out_puts(out, "\nAssumptions\n");
     for (uint32_t i = 0; i < r->head->n_assumptions; i++)
