@@ -46,6 +46,7 @@ static const OrrOption options[] = {
     {"micro-batches", 0, "M", false, "schedule: micro-batches a step (8)"},
     {"chunks", 0, "V", false, "schedule: model chunks a stage (1)"},
     ORR_RUN_OPTIONS,
+    {"log", 0, NULL, false, "collective: a log as nccl-tests prints it"},
     {"json", 0, NULL, false, "collective: JSON instead of text"},
     {"csv", 0, NULL, false, "collective: CSV instead of text"},
     ORR_OPTION_OUTPUT,

@@ -3,7 +3,9 @@
 
 #include "sim/base/units.h"
 #include "sim/base/words.h"
+#include "sim/api/calibration.h"
 #include "sim/cli/show_detailed.h"
+#include "sim/cli/show_log.h"
 #include "sim/collective/nccl_env.h"
 #include "sim/collective/table.h"
 #include "sim/io/csv.h"
@@ -218,6 +220,10 @@ static void write_json(const Question *q, OrrOut *out) {
 
 static bool read_question(const OrrCli *cli, Question *q, GError **error) {
     int64_t n_gpus = 0;
+    if (orr_cli_has(cli, "log") &&
+        (orr_cli_has(cli, "json") || orr_cli_has(cli, "csv") || orr_cli_has(cli, "detailed")))
+        return orr_fail_usage(error, "orrery show collective: --log excludes --json, --csv and "
+                                     "--detailed");
     if (!orr_cli_argument(cli, 2))
         return orr_fail_usage(error,
                               "orrery show collective: a size is missing; usage: orrery show "
@@ -246,6 +252,10 @@ static bool write_table(Question *q, const OrrCli *cli, const OrrCluster *c,
     if (!orr_collective_table(q->kind, q->dtype, c, q->n_gpus, q->min_bytes, q->max_bytes, force,
                               &q->rows, &q->n_rows, error))
         return false;
+    if (orr_cli_has(cli, "log")) {
+        OrrShowLog log = {c, q->kind, q->dtype, q->n_gpus, force->version, q->rows, q->n_rows};
+        return orr_cli_write_log(&log, out, error);
+    }
     (orr_cli_has(cli, "json")  ? write_json
      : orr_cli_has(cli, "csv") ? write_csv
                                : write_text)(q, out);
@@ -258,14 +268,17 @@ bool orr_cli_show_collective(const OrrCli *cli, OrrOut *out, GError **error) {
     g_autoptr(GPtrArray) values = g_ptr_array_new_with_free_func(g_free);
     Words words = {names, values};
     OrrNcclEnv env = {0};
+    g_autoptr(OrrCalibration) calibration = NULL;
     bool is_text = !orr_cli_has(cli, "json") && !orr_cli_has(cli, "csv");
     if (!read_question(cli, &q, error) || !read_environment(cli, &words, error))
         return false;
     g_autoptr(GString) nowhere = g_string_new(NULL);
     g_autoptr(OrrOut) notes = orr_out_to_string(nowhere);
     g_autoptr(OrrCluster) c = load_cluster(&q, cli, &words, &env, is_text ? out : notes, error);
-    bool is_done = c != NULL;
+    bool is_done = c && orr_calibration_for(orr_cli_value(cli, "calibration"),
+                                            orr_cluster_spec(c)->node->gpu, &calibration, error);
     if (is_done) {
+        env.force.constants = calibration ? calibration->collectives : NULL;
         q.n_gpus = q.n_gpus > 0 ? q.n_gpus : orr_cluster_spec(c)->n_gpus;
         is_done = write_table(&q, cli, c, &env.force, out, error);
     }

@@ -8,9 +8,10 @@
 #define PROBE 0.02       /* ours: relative step of the numeric derivative */
 #define TELLS 2          /* ours: rows that weigh less against the prior tell nothing */
 #define WIRE_MARGIN 1.02 /* ours: clocks and rounding of printed times */
-/* Pull to the shipped value, in squared logs: a parameter e times off costs as much as five rows
- * 3 % off, the scatter of repeats (doc/models/collectives.md). */
-#define PRIOR_WEIGHT 0.005
+/* Pull to the shipped value: a parameter e times off costs as much as so many rows that are off as
+ * rows are on average; at most as if that were 3 %, the scatter of repeats. */
+#define PRIOR_ROWS 5.0
+#define PRIOR_MOST (PRIOR_ROWS * 0.03 * 0.03)
 
 typedef struct {
     const OrrFitTable *table;
@@ -29,6 +30,7 @@ typedef struct {
     double start[MAX_PARAMETERS];
     bool is_share[MAX_PARAMETERS]; /* at most 1 */
     uint32_t n;
+    double prior; /* weight of a squared log off the shipped value */
 } Work;
 
 static double predict(const Work *w, const Row *row) {
@@ -53,7 +55,7 @@ static void residuals(const Work *w, double *r) {
         r[i] = log(predict(w, row) / row->ns);
     }
     for (uint32_t p = 0; p < w->n; p++)
-        r[w->rows->len + p] = sqrt(PRIOR_WEIGHT) * log(*w->at[p] / w->start[p]);
+        r[w->rows->len + p] = sqrt(w->prior) * log(*w->at[p] / w->start[p]);
 }
 
 static double sum_of_squares(const double *r, guint n) {
@@ -154,7 +156,7 @@ static void keep_told(Work *w) {
         *w->at[p] = w->start[p];
         for (guint i = 0; i < n_rows; i++)
             sum += (moved[i] - base[i]) * (moved[i] - base[i]) / PROBE / PROBE;
-        if (sum < TELLS * PRIOR_WEIGHT) {
+        if (sum < TELLS * PRIOR_MOST) {
             g_free(w->name[p]);
             continue;
         }
@@ -359,6 +361,14 @@ static void sum_laws(OrrFit *fit) {
         }
 }
 
+/* Rows that are met better than repeats scatter hold the prior less. */
+static void loosen(Work *w) {
+    g_autofree double *r = g_new(double, n_residuals(w));
+    residuals(w, r);
+    double mean = sum_of_squares(r, w->rows->len) / w->rows->len;
+    w->prior = fmin(PRIOR_MOST, PRIOR_ROWS * mean);
+}
+
 static void fit_rows(Work *w, const OrrFitTable *tables, uint32_t n_tables) {
     OrrFit *fit = w->fit;
     fit->calls = g_new0(OrrFitCall, fit->n_rows + fit->n_held);
@@ -367,6 +377,8 @@ static void fit_rows(Work *w, const OrrFitTable *tables, uint32_t n_tables) {
     fit->held_before_frac = mean_error(w, w->held);
     offer_all(w, tables, n_tables);
     keep_told(w);
+    descend(w);
+    loosen(w);
     descend(w);
     note_calls(w, true);
     fit->after_frac = mean_error(w, w->rows);
@@ -382,6 +394,7 @@ OrrFit *orr_judge_fit(const OrrFitTable *tables, uint32_t n_tables, const OrrFit
                       GError **error) {
     g_autoptr(OrrFit) fit = g_new0(OrrFit, 1);
     Work w = {.fit = fit,
+              .prior = PRIOR_MOST,
               .rows = g_array_new(FALSE, FALSE, sizeof(Row)),
               .held = g_array_new(FALSE, FALSE, sizeof(Row))};
     fit->constants = *orr_coll_constants_default();
