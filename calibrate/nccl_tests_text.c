@@ -33,6 +33,8 @@ typedef struct {
     char *version, *gpu, *nccl;
     int32_t last_rank;
     GHashTable *hosts; /* set */
+    char *pid;         /* of the first rank */
+    bool has_pids;     /* more than one */
     guint n_rank_lines;
     bool has_kind, is_named_bad;
     OrrCollective kind;
@@ -41,6 +43,8 @@ typedef struct {
 
 static void forget_test(Reader *r) {
     g_clear_pointer(&r->gpu, g_free);
+    g_clear_pointer(&r->pid, g_free);
+    r->has_pids = false;
     g_hash_table_remove_all(r->hosts);
     r->last_rank = -1;
     r->n_rank_lines = 0;
@@ -112,6 +116,8 @@ static bool read_header(Reader *r, const char *line, uint32_t number) {
     /* of a list that is cut the hosts can't be counted */
     if (r->n_rank_lines == table->n_ranks)
         table->n_nodes = g_hash_table_size(r->hosts);
+    if (table->n_ranks > 1 && table->n_nodes == 1 && r->pid && !r->has_pids)
+        table->timed = ORR_TIMED_ONE_PROCESS;
     draft->has_kind = r->has_kind;
     draft->is_named_bad = r->is_named_bad;
     table->kind = r->kind;
@@ -131,6 +137,11 @@ static void read_rank(Reader *r, char **words, guint n_words) {
     for (guint i = 3; i + 1 < n_words; i++) {
         if (strcmp(words[i], "on") == 0)
             g_hash_table_add(r->hosts, g_strdup(words[i + 1]));
+        if (strcmp(words[i], "Pid") == 0) {
+            r->has_pids = r->has_pids || (r->pid && strcmp(r->pid, words[i + 1]) != 0);
+            if (!r->pid)
+                r->pid = g_strdup(words[i + 1]);
+        }
         if (words[i][0] == '[' && !r->gpu)
             r->gpu = g_strjoinv(" ", words + i + 1);
     }
@@ -343,6 +354,7 @@ bool orr_calibrate__read_text(const OrrImport *import, const OrrLog *log, GPtrAr
     g_hash_table_unref(r.hosts);
     g_free(r.version);
     g_free(r.gpu);
+    g_free(r.pid);
     g_free(r.nccl);
     if (drafts->len == 0)
         return orr_fail_input(error,

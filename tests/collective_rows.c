@@ -114,7 +114,7 @@ static bool node_place(const char *gpu, uint32_t n, OrrCommPlace *p) {
                             .pcie_bytes_per_s = 32e9,
                             .gpus_per_nic = 1};
         if (p->arch == ORR_ARCH_VOLTA) { /* rings in the cube mesh, both ways, 25 GB/s each */
-            static const double rings[9] = {0, 0, 1, 2, 4, 2, 2, 4, 6};
+            static const double rings[9] = {0, 0, 1, 2, 4, 1.65, 2, 4, 6};
             p->nvlink = ORR_NVLINK_MESH;
             p->nvlink_bytes_per_s = 25e9 * rings[n];
         }
@@ -188,7 +188,7 @@ bool coll_rows_published(const char *shared, GArray *rows) {
     int system = find(h, n, "system"), gpu = find(h, n, "gpu"), n_gpus = find(h, n, "gpus"),
         kind = find(h, n, "collective"), algo = find(h, n, "algo"), size = find(h, n, "size_bytes"),
         us = find(h, n, "time_us"), version = find(h, n, "nccl_version"),
-        link = find(h, n, "interconnect");
+        link = find(h, n, "interconnect"), source = find(h, n, "source");
     for (char **l = lines + 1; *l && **l; l++) {
         CollRow row = {.algo = ORR_N_ALGOS, .dtype = ORR_FP32};
         split(*l, c);
@@ -200,6 +200,11 @@ bool coll_rows_published(const char *shared, GArray *rows) {
         add_network(c[system], &row.place);
         g_strlcpy(row.system, c[system], sizeof(row.system));
         g_strlcpy(row.series, c[link], sizeof(row.series));
+        if (strstr(c[source], "all_reduce_bench"))
+            row.timed = ORR_TIMED_TORCH;
+        else if (row.place.n_domains == 1 &&
+                 (strstr(c[source], "nccl-tests") || strstr(c[source], "vTrain")))
+            row.timed = ORR_TIMED_ONE_PROCESS;
         row.version = *c[version] ? parse_version(c[version]) : 0;
         if (!strcmp(c[algo], "Ring"))
             row.algo = ORR_ALGO_RING;
@@ -218,7 +223,10 @@ bool coll_rows_vtrain(const char *shared, GArray *rows) {
     gzFile file = gzopen(path, "rb");
     char line[256], *c[MAX_COLUMNS];
     while (gzgets(file, line, sizeof(line))) {
-        CollRow row = {.algo = ORR_N_ALGOS, .kind = ORR_ALL_REDUCE, .dtype = ORR_FP32};
+        CollRow row = {.algo = ORR_N_ALGOS,
+                       .kind = ORR_ALL_REDUCE,
+                       .dtype = ORR_FP32,
+                       .timed = ORR_TIMED_ONE_PROCESS};
         split(line, c); /* gpu,gpus,size_bytes,time_ns,... */
         if (!g_ascii_isdigit(c[1][0]) ||
             !node_place(c[0], (uint32_t)g_ascii_strtoull(c[1], NULL, 10), &row.place))
@@ -282,6 +290,9 @@ bool coll_rows_logs(const char *shared, GArray *rows) {
             CollRow row = {.algo = ORR_N_ALGOS,
                            .dtype = ORR_FP32,
                            .kind = logs[i].kind,
+                           .timed = g_str_has_prefix(logs[i].file, "old-2.8")
+                                        ? ORR_TIMED_ONE_PROCESS
+                                        : ORR_TIMED_RANKS,
                            .version = logs[i].version};
             if (!parse_line(*l, &row) || !node_place(logs[i].gpu, logs[i].n_ranks, &row.place))
                 continue;
@@ -311,5 +322,5 @@ double coll_row_model_us(const CollRow *row, const struct OrrCollConstants *cons
     GError *error = NULL;
     if (!orr_collective_plan(row->kind, row->bytes, row->dtype, &row->place, &force, plan, &error))
         g_error("%s: %s", row->system, error->message);
-    return (double)orr_collective_ns(plan, row->bytes) / 1e3;
+    return orr_collective_timed_ns(plan, row->bytes, &row->place, row->timed) / 1e3;
 }

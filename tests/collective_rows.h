@@ -3,7 +3,7 @@
 #ifndef TESTS_COLLECTIVE_ROWS_H
 #define TESTS_COLLECTIVE_ROWS_H
 
-#include "sim/collective/collective.h"
+#include "sim/collective/timed.h"
 
 typedef struct {
     char system[40], series[24]; /* GPU or machine; software table or network */
@@ -12,6 +12,7 @@ typedef struct {
     OrrCommPlace place;
     uint32_t version;
     OrrAlgo algo; /* forced in the run, or ORR_N_ALGOS */
+    OrrTimed timed;
     int64_t bytes;
     double us;
 } CollRow;

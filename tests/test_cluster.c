@@ -224,6 +224,8 @@ static void test_cube_mesh_fits_six_rings(void **state) {
     assert_near(orr_mesh_ring_bytes_per_s(node, all, 4), 100.0 * GB, 1e-12);
     assert_near(orr_mesh_ring_bytes_per_s(node, all, 2), 25.0 * GB, 1e-12);
     assert_near(orr_mesh_ring_bytes_per_s(node, far, 2) + 1, 1, 1e-12);
+    /* GPU 4 has links to 0 only: both rings go through 0 twice */
+    assert_near(orr_mesh_ring_bytes_per_s(node, all, 5), 0.825 * 50.0 * GB, 1e-12);
 }
 
 static void test_nvl72_domain_spans_its_trays(void **state) {

@@ -80,13 +80,24 @@ static int either(const OrrCsv *csv, const char *one, const char *other) {
     return column >= 0 ? column : orr_csv_column(csv, other);
 }
 
+/* Who issued the calls: one node under nccl-tests is one process for all GPUs, as its README has it
+ * (-g N; vTrain's tables were made so); PyTorch's bench is named. Tables that name no source are of
+ * a process a GPU. */
+static OrrTimed timed_of(const char *source, double n_nodes) {
+    if (strstr(source, "all_reduce_bench"))
+        return ORR_TIMED_TORCH;
+    bool is_test = strstr(source, "nccl-tests") || strstr(source, "vTrain");
+    return is_test && n_nodes <= 1 ? ORR_TIMED_ONE_PROCESS : ORR_TIMED_RANKS;
+}
+
 void orr_published__calls(const OrrCsv *csv, uint32_t file, OrrPublished *into) {
     int kind = either(csv, "collective", "op"), bytes = either(csv, "size_bytes", "bytes"),
         id = orr_csv_column(csv, "id"), system = orr_csv_column(csv, "system"),
         gpu = orr_csv_column(csv, "gpu"), link = orr_csv_column(csv, "interconnect"),
         version = either(csv, "nccl_version", "table"), algo = orr_csv_column(csv, "algo"),
         dtype = orr_csv_column(csv, "dtype"), gpus = orr_csv_column(csv, "gpus"),
-        nodes = orr_csv_column(csv, "nodes"), time = orr_csv_column(csv, "time_us");
+        source = orr_csv_column(csv, "source"), nodes = orr_csv_column(csv, "nodes"),
+        time = orr_csv_column(csv, "time_us");
     bool is_one_node = nodes < 0; /* kernels/nccl_one_node.csv */
     for (guint r = 0; r < orr_csv_n_rows(csv); r++) {
         g_autofree char *flaw = NULL;
@@ -111,6 +122,7 @@ void orr_published__calls(const OrrCsv *csv, uint32_t file, OrrPublished *into) 
             .n_nodes = is_one_node ? 1 : (uint32_t)n_nodes,
             .bytes = (int64_t)size,
             .time_ns = us * 1e3,
+            .timed = timed_of(cell(csv, r, source), is_one_node ? 1 : n_nodes),
         };
         g_array_append_val(into->calls, call);
     }

@@ -3,6 +3,7 @@
 
 #include "sim/collective/collective.h"
 #include "sim/collective/place.h"
+#include "sim/collective/timed.h"
 #include "sim/cost/cost.h"
 #include "sim/judge/names.h"
 
@@ -18,29 +19,6 @@ static const char *call_flaw(const OrrPublishedCall *call, const char *gpu) {
     if (call->dtype == ORR_N_DTYPES)
         return "dtype that is not known";
     return gpu ? NULL : "GPU without a file";
-}
-
-/* In a mesh it matters which GPUs, and rows do not say: where the first ones close a single ring at
- * most, those with the widest. */
-static void pick_in_mesh(const OrrCluster *c, uint32_t n, uint32_t node, OrrCommPlace *place) {
-    OrrCommPlace best = {0};
-    for (uint32_t set = 0; set < 1u << node; set++) {
-        uint32_t gpus[ORR_MAX_MESH_GPUS], n_set = 0;
-        for (uint32_t g = 0; g < node; g++)
-            if (set >> g & 1) {
-                if (n_set < n)
-                    gpus[n_set] = g;
-                n_set++;
-            }
-        if (n_set != n)
-            continue;
-        OrrCommPlace p;
-        orr_comm_place_from_cluster(c, gpus, n, &p);
-        if (p.nvlink_bytes_per_s > best.nvlink_bytes_per_s)
-            best = p;
-    }
-    if (best.n_ranks > 0)
-        *place = best;
 }
 
 /* GPUs of the first nodes, as many in each; false if the machine has none so large. */
@@ -65,10 +43,6 @@ static bool place_call(const OrrPublishedCall *call, const char *gpu, OrrValidat
     for (uint32_t r = 0; r < call->n_ranks; r++)
         gpus[r] = is_spread ? r / per_node * node + r % per_node : r;
     orr_comm_place_from_cluster(c, gpus, call->n_ranks, place);
-    const OrrNode *spec = orr_cluster_spec(c)->node;
-    if (spec->nvlink == ORR_NVLINK_MESH && call->n_ranks < node &&
-        place->nvlink_bytes_per_s <= spec->mesh_link_bytes_per_s)
-        pick_in_mesh(c, call->n_ranks, node, place);
     return true;
 }
 
@@ -96,7 +70,7 @@ static void judge_call(const OrrPublishedCall *call, const char *gpu, OrrValidat
         return;
     }
     row->measured = call->time_ns;
-    row->predicted = (double)orr_collective_ns(&plan, call->bytes);
+    row->predicted = orr_collective_timed_ns(&plan, call->bytes, &place, call->timed);
 }
 
 static bool constants_of(const char *gpu, OrrValidateShelf *shelf,

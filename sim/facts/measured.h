@@ -8,6 +8,13 @@
 #include <glib.h>
 #include <stdbool.h>
 
+/* Who issues the calls that a tool times. */
+typedef enum {
+    ORR_TIMED_RANKS,       /* a process a GPU, calls one behind another: the kernels alone */
+    ORR_TIMED_ONE_PROCESS, /* one process launches for all GPUs in turn: nccl-tests -g N */
+    ORR_TIMED_TORCH        /* a call of torch.distributed, between two events */
+} OrrTimed;
+
 /* One timing of a collective. time_ns 0: not measured, or not usable (see flaw). */
 typedef struct {
     double time_ns;
@@ -41,6 +48,7 @@ typedef struct {
     OrrMeasuredCollective *rows;
     uint32_t n_rows, n_flawed; /* rows with a flaw are kept, and counted here */
     bool is_cut;               /* the table ended before its tool did */
+    OrrTimed timed;
 } OrrMeasuredTable;
 
 typedef struct {

@@ -5,6 +5,7 @@
 #ifndef ORR_FACTS_PUBLISHED_H
 #define ORR_FACTS_PUBLISHED_H
 
+#include "sim/facts/measured.h"
 #include "sim/terms/terms.h"
 
 #include <glib.h>
@@ -47,6 +48,7 @@ typedef struct {
     uint32_t n_ranks, n_nodes;
     int64_t bytes; /* nccl-tests' size */
     double time_ns;
+    OrrTimed timed;
 } OrrPublishedCall;
 
 typedef struct {

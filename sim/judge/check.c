@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "sim/base/stats.h"
+#include "sim/collective/timed.h"
 
 #define PLATEAU_SPAN 4   /* ours: sizes within this of the largest make the plateau */
 #define RISING_FRAC 0.10 /* ours: what a doubling brings beyond the expected, and is no plateau */
@@ -16,7 +17,7 @@ double orr_check__expected_ns(const OrrCheckCase *c, const OrrMeasuredCollective
     OrrDtype dtype = row->dtype < ORR_N_DTYPES ? row->dtype : ORR_FP32;
     if (!orr_collective_plan(c->table->kind, row->bytes, dtype, &c->place, &c->force, plan, error))
         return 0;
-    return (double)orr_collective_ns(plan, row->bytes);
+    return orr_collective_timed_ns(plan, row->bytes, &c->place, c->table->timed);
 }
 
 double orr_check__error(const OrrCheckCase *c) {

@@ -1,5 +1,7 @@
 #include "sim/judge/fit.h"
 
+#include "sim/collective/timed.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -41,7 +43,10 @@ static double predict(const Work *w, const Row *row) {
                              &force, &plan, NULL))
         return 0;
     /* without the rounding to whole ns, for the derivatives */
-    return (double)plan.latency_ns + (double)row->bytes / plan.bytes_per_s * 1e9;
+    double ns = (double)plan.latency_ns + (double)row->bytes / plan.bytes_per_s * 1e9;
+    double seen_ns =
+        orr_collective_timed_ns(&plan, row->bytes, &row->table->place, row->table->table->timed);
+    return row->table->table->timed == ORR_TIMED_RANKS ? ns : seen_ns;
 }
 
 /* One a row, and one a parameter for its distance from where it started. */
