@@ -2,6 +2,7 @@
  * as its schema says. */
 #include "tests/near.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "sim/api/step.h"
@@ -84,12 +85,57 @@ static void test_json_is_as_the_schema_says(void **state) {
         fail_msg("%s", flaw);
 }
 
+/* A system's larger sizes, after a fit to its smaller ones. */
+static void test_held_out_sizes_of_published_systems_are_met_within_5_percent(void **state) {
+    (void)state;
+    const char *env = g_getenv("ORRERY_SHARED");
+    g_autofree char *shared =
+        env ? g_strdup(env) : g_build_filename(ORR_SRCDIR, "..", "shared", NULL);
+    g_autofree char *path = g_build_filename(shared, "published", "H_collectives.csv", NULL);
+    if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
+        g_clear_pointer(&path, g_free);
+        g_clear_pointer(&shared, g_free);
+        skip();
+    }
+    g_autoptr(OrrPublished) facts = orr_published_new();
+    assert_true(orr_workload_published(path, facts, NULL));
+    OrrValidateRequest request = {.facts = facts, .n_threads = 1, .hold_out_frac = 0.4};
+    g_autoptr(OrrValidation) v = orr_validate(&request, NULL);
+    assert_non_null(v);
+    guint n_systems = 0;
+    for (guint i = 0; i < v->rows->len; i++) {
+        const char *group = g_array_index(v->rows, OrrValidationRow, i).group;
+        double sum = 0;
+        guint n = 0, n_fitted = 0;
+        for (guint j = 0; j < v->rows->len; j++) {
+            const OrrValidationRow *row = &g_array_index(v->rows, OrrValidationRow, j);
+            if (row->group != group)
+                continue;
+            if (j < i)
+                break; /* seen */
+            n_fitted += row->reason && strstr(row->reason, "fitted, not held out") != NULL;
+            if (!row->reason) {
+                sum += fabs(row->predicted / row->measured - 1);
+                n++;
+            }
+        }
+        if (n + n_fitted < 10)
+            continue;
+        n_systems++;
+        print_message("%-40s %4.1f %% of %u held out\n", group, 100 * sum / n, n);
+        if (sum / n > 0.05)
+            fail_msg("%s: %.3f", group, sum / n);
+    }
+    assert_true(n_systems >= 15);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recompute_paper_is_met_within_5_percent),
         cmocka_unit_test(test_a_row_in_memory_takes_what_its_job_file_takes),
         cmocka_unit_test(test_threads_change_nothing),
         cmocka_unit_test(test_json_is_as_the_schema_says),
+        cmocka_unit_test(test_held_out_sizes_of_published_systems_are_met_within_5_percent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

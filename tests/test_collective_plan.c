@@ -3,6 +3,7 @@
 
 #include "sim/collective/collective.h"
 #include "sim/collective/constants.h"
+#include "sim/collective/timed.h"
 
 #define GIB (INT64_C(1) << 30)
 
@@ -272,8 +273,26 @@ static void test_ring_over_more_nodes_falls_as_users_see_it(void **state) {
     }
 }
 
+/* Eight kernels launched in turn take longer than a small one does; a large one hides them. */
+static void test_one_process_launches_for_all_its_gpus(void **state) {
+    (void)state;
+    OrrCommPlace node = h100(1);
+    OrrCollPlan plan;
+    assert_true(orr_collective_plan(ORR_ALL_REDUCE, 1024, ORR_FP32, &node, NULL, &plan, NULL));
+    double ranks = orr_collective_timed_ns(&plan, 1024, &node, ORR_TIMED_RANKS);
+    double one = orr_collective_timed_ns(&plan, 1024, &node, ORR_TIMED_ONE_PROCESS);
+    double torch = orr_collective_timed_ns(&plan, 1024, &node, ORR_TIMED_TORCH);
+    assert_near(ranks, (double)orr_collective_ns(&plan, 1024), 1e-12);
+    assert_near(one, 8 * (4900 + 270), 1e-12);
+    assert_near(torch - ranks, 20000, 1e-12);
+    assert_true(orr_collective_plan(ORR_ALL_REDUCE, GIB, ORR_FP32, &node, NULL, &plan, NULL));
+    assert_near(orr_collective_timed_ns(&plan, GIB, &node, ORR_TIMED_ONE_PROCESS),
+                (double)orr_collective_ns(&plan, GIB), 1e-12);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_process_launches_for_all_its_gpus),
         cmocka_unit_test(test_ideal_ring_takes_2_n_minus_1_over_n_bytes_over_bandwidth),
         cmocka_unit_test(test_one_rank_costs_nothing),
         cmocka_unit_test(test_forced_algorithm_that_cannot_run_is_refused_by_name),

@@ -231,7 +231,7 @@ OrrValidation *orr_validate(const OrrValidateRequest *q, GError **error) {
         v->others[i] = g_strdup(facts->others->pdata[i]);
     orr_validate__shelf_init(&shelf, q->calibration);
     bool is_fine = validate_runs(q, &shelf, v, error) &&
-                   orr_validate__calls(facts, &shelf, v, error) &&
+                   orr_validate__calls(q, &shelf, v, error) &&
                    orr_validate__kernels(facts, &shelf, v, error);
     orr_validate__shelf_clear(&shelf);
     if (!is_fine)

@@ -10,6 +10,8 @@ typedef struct {
     const OrrPublished *facts;
     bool is_all_rows;        /* also rows that their table does not recommend */
     const char *calibration; /* efficiency tables for every GPU; NULL: each GPU's own */
+    double hold_out_frac;    /* collectives: fit each system's smaller sizes, judge this share, the
+                                larger ones; 0: judge all by the shipped constants */
     uint32_t n_threads;      /* 0: as many as processors; no result depends on it */
     void (*progress)(void *data, uint64_t done); /* of the runs; from this thread; may be NULL */
     void *data;

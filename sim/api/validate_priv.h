@@ -25,7 +25,7 @@ bool orr_validate__calibration(OrrValidateShelf *shelf, const OrrGpu *gpu,
 const OrrGpu *orr_validate__gpu(OrrValidateShelf *shelf, const char *name, GError **error);
 
 /* Add the rows of a kind to @v. */
-bool orr_validate__calls(const OrrPublished *facts, OrrValidateShelf *shelf, OrrValidation *v,
+bool orr_validate__calls(const OrrValidateRequest *q, OrrValidateShelf *shelf, OrrValidation *v,
                          GError **error);
 bool orr_validate__kernels(const OrrPublished *facts, OrrValidateShelf *shelf, OrrValidation *v,
                            GError **error);

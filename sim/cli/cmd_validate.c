@@ -3,6 +3,7 @@
 
 #include "plots/plot.h"
 #include "sim/api/validate.h"
+#include "sim/base/units.h"
 #include "sim/io/progress.h"
 #include "sim/judge/tally.h"
 #include "sim/report/validation.h"
@@ -18,6 +19,8 @@ static const OrrOption options[] = {
     {"plot", 0, "DIR", false, "draw predicted against measured into a folder"},
     {"residuals", 0, "FILE", false,
      "write the errors of step times by regime: what intervals of reports rest on"},
+    {"hold-out", 0, "SHARE", false,
+     "collectives: fit the smaller sizes of each system, judge this share, the larger ones"},
     {"threads", 0, "N", false, "how many rows at a time; default: as many as processors"},
     ORR_OPTION_CALIBRATION,
     ORR_OPTION_HELP,
@@ -41,12 +44,20 @@ static void draw_progress(void *data, uint64_t done) {
 
 static OrrValidation *validate(const OrrCli *cli, const OrrPublished *facts, GError **error) {
     int64_t n_threads = 0;
+    double hold_out_frac = 0;
+    const char *share = orr_cli_value(cli, "hold-out");
+    if (share && (!orr_units_parse(share, ORR_DIM_FRACTION, &hold_out_frac, NULL) ||
+                  !(hold_out_frac > 0 && hold_out_frac < 1))) {
+        orr_fail_usage(error, "--hold-out %s: a share such as 50%% or 0.5 would do", share);
+        return NULL;
+    }
     if (!orr_cli_int(cli, "threads", 1, 1024, &n_threads, error))
         return NULL;
     g_autoptr(OrrProgress) progress = orr_progress_new("validating", facts->runs->len, "rows");
     OrrValidateRequest request = {.facts = facts,
                                   .is_all_rows = orr_cli_has(cli, "all-rows"),
                                   .calibration = orr_cli_value(cli, "calibration"),
+                                  .hold_out_frac = hold_out_frac,
                                   .n_threads = (uint32_t)n_threads,
                                   .progress = draw_progress,
                                   .data = progress};

@@ -21,6 +21,7 @@ static const Member arch_members[] = {
     {"reduce_copy_ratio", offsetof(OrrCollArch, reduce_copy_frac)},
     {"nvls_tree_two_frac", offsetof(OrrCollArch, nvls_tree_frac[0])},
     {"nvls_tree_more_frac", offsetof(OrrCollArch, nvls_tree_frac[1])},
+    {"nvls_channels", offsetof(OrrCollArch, nvls_channels)},
 };
 static const Member net_members[] = {
     {"step_ns.ll", offsetof(OrrCollNet, step_ns[ORR_PROTO_LL])},
@@ -98,7 +99,8 @@ OrrDim orr_coll_constant_dim(const char *name) {
         return ORR_DIM_BYTES;
     if (g_str_has_suffix(name, "_frac"))
         return ORR_DIM_FRACTION;
-    return g_str_has_suffix(name, "_ratio") ? ORR_DIM_NONE : ORR_DIM_TIME;
+    bool is_bare = g_str_has_suffix(name, "_ratio") || g_str_has_suffix(name, "_channels");
+    return is_bare ? ORR_DIM_NONE : ORR_DIM_TIME;
 }
 
 const char *orr_coll_constant_unit(const char *name) {

@@ -20,11 +20,11 @@ typedef struct {
 typedef struct {
     OrrCollLaw ring[ORR_N_PROTOS]; /* ring and tree inside a domain */
     double copy_bytes_per_s;       /* a rank's own share, copied by the same few SMs */
-    double reduce_copy_frac;  /* of that in an all-reduce, whose last hop of the sum writes it */
-    OrrCollLaw nvls;          /* reduction and multicast in the switch */
-    double nvls_tree_frac[2]; /* its rate where a tree leaves the domain: to one other, to more */
-    uint32_t nvls_channels;
-    OrrCollLaw pairs_ll, pairs;   /* all-to-all and sends: small by LL, else Simple */
+    double reduce_copy_frac;    /* of that in an all-reduce, whose last hop of the sum writes it */
+    OrrCollLaw nvls;            /* reduction and multicast in the switch */
+    double nvls_tree_frac[2];   /* its rate where a tree leaves the domain: to one other, to more */
+    double nvls_channels;       /* each of whose loops a hop between domains gathers; a mean */
+    OrrCollLaw pairs_ll, pairs; /* all-to-all and sends: small by LL, else Simple */
     double pair_copy_bytes_per_s; /* a rank's bytes to itself, beside its sends */
     uint32_t n_channels;          /* = SMs of one large collective */
     uint32_t n_pair_channels;

@@ -105,6 +105,7 @@ static void offer_arch(Work *w, OrrArch arch) {
     offer_law(w, name, "pairs", &a->pairs);
     offer(w, name, "copy_bytes_per_s", &a->copy_bytes_per_s);
     offer(w, name, "pair_copy_bytes_per_s", &a->pair_copy_bytes_per_s);
+    offer(w, name, "nvls_channels", &a->nvls_channels);
     offer(w, name, "nvls_tree_two_frac", &a->nvls_tree_frac[0]);
     offer(w, name, "nvls_tree_more_frac", &a->nvls_tree_frac[1]);
 }
