@@ -67,9 +67,9 @@ bool orr_cli_write_log(const OrrShowLog *log, OrrOut *out, GError **error) {
     for (uint32_t i = 0; i < log->n_rows; i++) {
         const OrrCollRow *row = &log->rows[i];
         double parts = tests[log->kind].is_shared ? log->n_ranks : 1;
-        orr_out_printf(out, "%12" G_GINT64_FORMAT "  %12.0f  %8s  %6s  %6d", row->bytes,
-                       (double)row->bytes / element / parts, type_name(log->dtype),
-                       tests[log->kind].redop, tests[log->kind].root);
+        orr_out_printf(out, "%12" G_GINT64_FORMAT "  %12" G_GINT64_FORMAT "  %8s  %6s  %6d",
+                       row->bytes, (int64_t)((double)row->bytes / element / parts),
+                       type_name(log->dtype), tests[log->kind].redop, tests[log->kind].root);
         write_call(row, out);
         write_call(row, out);
         orr_out_puts(out, "\n");
