@@ -21,9 +21,9 @@ expect() { # WORD in the completion of the rest
     shift
     complete_words "$@" | grep -qx -- "$word" || { echo "no '$word' after: $*" >&2; bad=1; }
 }
-for command in step trace plot show list import; do
+for command in step run trace plot show list import validate check compare calibrate; do
     expect "$command" ""
-    for option in $("$orrery" "$command" --help | grep -oE '^ .*--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+    for option in $("$orrery" "$command" --help | sed -n 's/^  \(-[a-z], \|    \)--\([a-z-]*\).*/--\2/p'); do
         expect "$option" "$command" --
     done
 done
