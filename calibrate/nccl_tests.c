@@ -104,6 +104,10 @@ void orr_calibrate__judge_row(OrrMeasuredCollective *row) {
                 row->flaw = "a time is not a number";
             calls[i]->time_ns = 0;
         }
+        if (calls[i]->time_ns > 0 && calls[i]->time_ns < 1) {
+            row->flaw = row->flaw ? row->flaw : "a time is below a nanosecond";
+            calls[i]->time_ns = 0;
+        }
         if (!isfinite(calls[i]->algbw_bytes_per_s))
             calls[i]->algbw_bytes_per_s = 0;
         if (!isfinite(calls[i]->busbw_bytes_per_s))

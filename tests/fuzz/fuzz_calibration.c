@@ -1,9 +1,11 @@
 /* What calibration reads: the first byte says if it is a file of constants, of the runner's
- * records, or of shapes. Any bytes are taken or refused with a reason. */
+ * records (for the runner and for the fit), or of shapes. Any bytes are taken or refused with a
+ * reason. */
 #include <math.h>
 #include <string.h>
 
 #include "calibrate/grid.h"
+#include "calibrate/record_rows.h"
 #include "calibrate/records.h"
 #include "sim/api/calibration.h"
 #include "sim/collective/constant_names.h"
@@ -36,6 +38,23 @@ static void read_records(const char *path) {
         orr_records_has(records, &c);
 }
 
+static void read_rows(const char *path) {
+    GError *error = NULL;
+    g_autoptr(OrrRecordRows) rows = orr_record_rows_new();
+    orr_record_rows_is(path);
+    bool is_read = orr_record_rows_add(rows, path, &error);
+    fuzz_check_error(is_read ? rows : NULL, &error);
+    if (!is_read)
+        return;
+    OrrGpu *gpu = orr_record_rows_gpu(rows, &error);
+    fuzz_check_error(gpu, &error);
+    if (gpu)
+        orr_record_rows_judge(rows, gpu);
+    orr_gpu_free(gpu);
+    for (guint i = 0; i < rows->notes->len; i++)
+        g_assert(g_utf8_validate(rows->notes->pdata[i], -1, NULL));
+}
+
 static void read_shapes(const char *path) {
     GError *error = NULL;
     OrrGridWish wish = {.is_full = true};
@@ -61,9 +80,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         g_string_prepend(text, header);
     }
     g_auto(FuzzFile) file = fuzz_file(text->str, text->len);
-    if (data[0] == 'r')
+    if (data[0] == 'r') {
         read_records(file.path);
-    else if (data[0] == 's')
+        read_rows(file.path);
+    } else if (data[0] == 's')
         read_shapes(file.path);
     else
         read_constants(file.path);

@@ -1,15 +1,31 @@
-/* Tables of published measurements: any bytes give rows that are sound or say why not. */
+/* Tables of published measurements and of residuals ("ln_measured" in it): any bytes give rows that
+ * are sound or say why not. */
 #include <math.h>
 
 #include "tests/fuzz/fuzz.h"
 #include "workloads/published.h"
+#include "workloads/residuals.h"
 
 static bool is_fine(double value) {
     return isfinite(value) && value >= 0;
 }
 
+static void read_residuals(const char *path) {
+    GError *error = NULL;
+    g_autoptr(OrrResiduals) r = orr_workload_residuals(path, &error);
+    fuzz_check_error(r, &error);
+    g_autoptr(GString) text = g_string_new(NULL);
+    g_autoptr(OrrOut) out = orr_out_to_string(text);
+    if (r)
+        orr_workload_residuals_write(r, out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     g_auto(FuzzFile) file = fuzz_file(data, size);
+    if (fuzz_has_group(data, size, "ln_measured")) {
+        read_residuals(file.path);
+        return 0;
+    }
     GError *error = NULL;
     g_autoptr(OrrPublished) p = orr_published_new();
     bool is_read = orr_workload_published(file.path, p, &error);
