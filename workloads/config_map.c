@@ -117,7 +117,9 @@ bool orr_config__map_nanotron(OrrConfig *c, GError **error) {
                     NULL);
     mode = orr_config__said(c, "parallelism.tp_mode");
     orr_config__put(c, "layout.sequence_parallel",
-                    orr_config__yes(g_strcmp0(mode, "REDUCE_SCATTER") == 0), NULL);
+                    orr_config__yes(orr_config__count(c, "parallelism.tp") > 1 &&
+                                    g_strcmp0(mode, "REDUCE_SCATTER") == 0),
+                    NULL);
     orr_config__put(c, "recompute.policy",
                     orr_config__is_true(c, "parallelism.recompute_layer") ? "full" : "none", NULL);
     const char *engine = orr_config__said(c, "parallelism.pp_engine");

@@ -212,10 +212,13 @@ bool orr_config__map_megatron(OrrConfig *c, GError **error) {
     map_megatron_memory(c);
     orr_config__put_counts(c, counts, G_N_ELEMENTS(counts));
     map_sparse(c);
+    bool is_split = orr_config__count(c, "tensor-model-parallel-size") > 1; /* else it is ignored */
     orr_config__put(c, "layout.sequence_parallel",
-                    orr_config__yes(orr_config__is_true(c, "sequence-parallel")), NULL);
+                    orr_config__yes(is_split && orr_config__is_true(c, "sequence-parallel")), NULL);
+    bool is_fp8 = orr_config__said(c, "fp8-format") || orr_config__said(c, "fp8");
     orr_config__put(c, "precision.compute",
-                    is_on(c, "bf16")   ? "bf16"
+                    is_fp8             ? "fp8"
+                    : is_on(c, "bf16") ? "bf16"
                     : is_on(c, "fp16") ? "fp16"
                                        : "fp32",
                     NULL);

@@ -50,13 +50,34 @@ static bool compare(const char *a, const char *op, const char *b) {
                                     : strcmp(op, "-gt") == 0 && x > y;
 }
 
-/* Conditions that are not comparisons (files, commands) do not hold. */
-static bool holds(OrrShell *sh, const char *condition) {
+/* "-z A", "-n A", "A = B"; conditions on files and commands do not hold. */
+static bool holds_one(OrrShell *sh, const char *condition) {
     guint n;
     g_autofree char *expanded = orr_shell__expand(sh, condition);
     g_strdelimit(expanded, "[]\"'", ' ');
     g_auto(GStrv) words = orr_log_words(expanded, &n);
+    if (n > 0 && strcmp(words[0], "test") == 0) {
+        g_autofree char *rest = g_strjoinv(" ", words + 1);
+        return holds_one(sh, rest);
+    }
+    if (n >= 1 && n <= 2 && strcmp(words[0], "-z") == 0)
+        return n == 1;
+    if (n >= 1 && n <= 2 && strcmp(words[0], "-n") == 0)
+        return n == 2;
     return n == 3 && compare(words[0], words[1], words[2]);
+}
+
+static bool holds(OrrShell *sh, const char *condition) {
+    g_auto(GStrv) any = g_strsplit(condition, "||", -1);
+    for (guint i = 0; any[i]; i++) {
+        g_auto(GStrv) every = g_strsplit(any[i], "&&", -1);
+        bool is_held = true;
+        for (guint k = 0; is_held && every[k]; k++)
+            is_held = holds_one(sh, every[k]);
+        if (is_held)
+            return true;
+    }
+    return false;
 }
 
 static bool branch(OrrShell *sh, const char *statement) {
@@ -192,13 +213,16 @@ static const char *assign(OrrShell *sh, const char *statement) {
 
 /* "[ A = B ] && rest", "[ A = B ] || rest": what is to be run of it. */
 static const char *behind_condition(OrrShell *sh, const char *statement) {
+    if (!g_str_has_prefix(statement, "[ ") && !g_str_has_prefix(statement, "[[ ") &&
+        !g_str_has_prefix(statement, "test "))
+        return statement;
     const char *op = strstr(statement, " && "), *or_op = strstr(statement, " || ");
     bool is_or = or_op && (!op || or_op < op);
     op = is_or ? or_op : op;
-    if (statement[0] != '[' || !op)
-        return statement;
+    if (!op)
+        return "";
     g_autofree char *condition = g_strndup(statement, (gsize)(op - statement));
-    return holds(sh, condition) != is_or ? op + 4 : "";
+    return holds(sh, condition) != is_or ? behind_condition(sh, op + 4) : "";
 }
 
 static void run_statement(OrrShell *sh, const char *text) {
