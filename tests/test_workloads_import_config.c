@@ -172,6 +172,28 @@ static void test_script_case_loops_appends_and_elements_are_followed(void **stat
     assert_non_null(strstr(error->message, "it runs on 32 GPUs"));
 }
 
+static void test_conditions_fp8_and_parallelism_that_is_none(void **state) {
+    (void)state;
+    static const char script[] =
+        "ARG=${3:-MOCK}\nif [[ \"$ARG\" == no ]] || [[ -z \"$NOTHING\" && -n \"$ARG\" ]]; then\n"
+        "  MORE+=(\n    \"--vocab-size 128256\" # kept\n    #\"--vocab-size 1\"\n  )\n"
+        "else\n  MORE+=(--vocab-size 7)\nfi\n"
+        "[ -z \"$ARG\" ] && [ $ARG = MOCK ] && TP=8\n[ -n \"$ARG\" ] && [ $ARG = MOCK ] && TP=1\n"
+        "torchrun train.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 "
+        "--seq-length 8192 --max-position-embeddings 8192 --micro-batch-size 1 "
+        "--global-batch-size 128 --bf16 --fp8-format hybrid --sequence-parallel "
+        "--tensor-model-parallel-size $TP ${MORE[@]}\n";
+    OrrModel *model;
+    g_autofree char *text = must("own.sh", script, cluster);
+    OrrJob *job = load(text, &model);
+    assert_int_equal(model->vocab, 128256);
+    assert_int_equal(job->layout.tp, 1);
+    assert_false(job->layout.sequence_parallel);
+    assert_int_equal(job->precision.compute, ORR_FP8);
+    orr_model_free(model);
+    orr_job_free(job);
+}
+
 static void test_documents_configure_deepspeed_or_hold_the_script(void **state) {
     (void)state;
     static const char deepspeed[] =
@@ -374,6 +396,7 @@ int main(void) {
         T(test_what_is_missing_is_told_at_once),
         T(test_torchtitan_tables_are_read_by_line),
         T(test_script_case_loops_appends_and_elements_are_followed),
+        T(test_conditions_fp8_and_parallelism_that_is_none),
         T(test_documents_configure_deepspeed_or_hold_the_script),
         T(test_megatron_arguments_in_yaml_and_experts),
         T(test_megatron_and_nemo_sections_in_yaml),
