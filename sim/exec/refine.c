@@ -1,6 +1,5 @@
 #include "sim/exec/refine.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Parts of classes among the nodes that are looked at: same class before, same neighbourhood. */
@@ -13,6 +12,7 @@ typedef struct {
     const OrrSightGraph *g;
     uint64_t salt;
     uint32_t *class, *size; /* of each node; of each class */
+    uint64_t *hash;         /* of each class */
     uint32_t n_classes;
     uint32_t *dirty, *next; /* nodes whose neighbourhood has new classes */
     uint32_t n_dirty;
@@ -41,7 +41,7 @@ static uint64_t neighbourhood(const Refine *f, uint32_t node) {
     uint64_t sum = 0;
     for (uint64_t i = f->g->first[node]; i < f->g->first[node + 1]; i++) {
         const OrrSight *s = &f->g->sights[i];
-        sum += s->times * mix(s->label * 0x9e3779b97f4a7c15u ^ mix(f->class[s->to] ^ f->salt));
+        sum += s->times * mix(s->label * 0x9e3779b97f4a7c15u ^ f->hash[f->class[s->to]]);
     }
     return sum;
 }
@@ -90,6 +90,7 @@ static void choose_keepers(Refine *f) {
             continue;
         f->size[part->class] -= part->n;
         part->class = f->n_classes++;
+        f->hash[part->class] = mix(part->class ^ f->salt);
         f->size[part->class] = part->n;
         f->looked[part->class] = 0;
     }
@@ -130,11 +131,21 @@ static void split(Refine *f) {
 }
 
 /* An edge of a neighbourhood, with the class in the place of the node. */
-static int compare_sights(const void *a, const void *b) {
-    const OrrSight *x = a, *y = b;
-    if (x->label != y->label)
-        return x->label < y->label ? -1 : 1;
-    return (x->to > y->to) - (x->to < y->to);
+static bool is_before(const OrrSight *x, const OrrSight *y) {
+    return x->label < y->label || (x->label == y->label && x->to < y->to);
+}
+
+/* Shell sort with the gaps of Ciura 2001: neighbourhoods are short, or few. */
+static void sort_sights(OrrSight *s, uint32_t n) {
+    static const uint32_t gaps[] = {701, 301, 132, 57, 23, 10, 4, 1};
+    for (gsize k = 0; k < G_N_ELEMENTS(gaps); k++)
+        for (uint32_t gap = gaps[k], i = gap; i < n; i++) {
+            OrrSight moved = s[i];
+            uint32_t at = i;
+            for (; at >= gap && is_before(&moved, &s[at - gap]); at -= gap)
+                s[at] = s[at - gap];
+            s[at] = moved;
+        }
 }
 
 /* Sorted, equal edges added up; returns their number. */
@@ -144,9 +155,9 @@ static uint32_t sorted_sights(const Refine *f, uint32_t node, OrrSight *out) {
         out[i] = f->g->sights[f->g->first[node] + i];
         out[i].to = f->class[out[i].to];
     }
-    qsort(out, n, sizeof *out, compare_sights);
+    sort_sights(out, n);
     for (uint32_t i = 1; i < n; i++)
-        if (compare_sights(&out[m], &out[i]) == 0)
+        if (out[m].label == out[i].label && out[m].to == out[i].to)
             out[m].times += out[i].times;
         else
             out[++m] = out[i];
@@ -182,6 +193,7 @@ static void refine_init(Refine *f, const OrrSightGraph *g, uint32_t *class) {
     gsize n = g->n_nodes;
     *f = (Refine){.g = g, .class = class};
     f->size = g_new(uint32_t, n + 1);
+    f->hash = g_new(uint64_t, n + 1);
     f->dirty = g_new(uint32_t, n + 1);
     f->next = g_new(uint32_t, n + 1);
     f->part_of = g_new(uint32_t, n + 1);
@@ -194,6 +206,7 @@ static void refine_init(Refine *f, const OrrSightGraph *g, uint32_t *class) {
 
 static void refine_clear(Refine *f) {
     g_free(f->size);
+    g_free(f->hash);
     g_free(f->dirty);
     g_free(f->next);
     g_free(f->part_of);
@@ -217,6 +230,8 @@ uint32_t orr_refine(const OrrSightGraph *g, uint32_t *class, uint32_t n_classes)
         f.n_classes = n_classes;
         memcpy(class, given, g->n_nodes * sizeof *given);
         memset(f.size, 0, n_classes * sizeof *f.size);
+        for (uint32_t k = 0; k < n_classes; k++)
+            f.hash[k] = mix(k ^ f.salt);
         for (uint32_t k = 0; k < g->n_nodes; k++)
             f.size[class[k]]++;
         split(&f);

@@ -43,10 +43,42 @@ static int by_link(const void *a, const void *b) {
     return (x->constraint > y->constraint) - (x->constraint < y->constraint);
 }
 
+static void insert_uses(OrrUse *u, uint32_t n) {
+    for (uint32_t i = 1; i < n; i++) {
+        OrrUse moved = u[i];
+        uint32_t at = i;
+        for (; at > 0 && moved.constraint < u[at - 1].constraint; at--)
+            u[at] = u[at - 1];
+        u[at] = moved;
+    }
+}
+
+#define RADIX_BITS 11 /* three times that are 32 bits and one */
+#define RADIX (1u << RADIX_BITS)
+
+/* By link: a few by insertion, many by radix, the lowest digit first. */
+static void sort_uses(OrrUse *u, uint32_t n) {
+    if (n <= 64) {
+        insert_uses(u, n);
+        return;
+    }
+    g_autofree OrrUse *spare = g_new(OrrUse, n);
+    for (uint32_t shift = 0; shift < 3 * RADIX_BITS; shift += RADIX_BITS) {
+        uint32_t at[RADIX + 1] = {0};
+        for (uint32_t i = 0; i < n; i++)
+            at[(u[i].constraint >> shift & (RADIX - 1)) + 1]++;
+        for (uint32_t d = 0; d < RADIX; d++)
+            at[d + 1] += at[d];
+        for (uint32_t i = 0; i < n; i++)
+            spare[at[u[i].constraint >> shift & (RADIX - 1)]++] = u[i];
+        memcpy(u, spare, n * sizeof *u);
+    }
+}
+
 void orr_lower__merge_uses(GArray *uses) {
     if (uses->len == 0)
         return;
-    qsort(uses->data, uses->len, sizeof(OrrUse), by_link);
+    sort_uses((OrrUse *)uses->data, uses->len);
     OrrUse *u = (OrrUse *)uses->data;
     uint32_t n = 0;
     for (uint32_t i = 1; i < uses->len; i++)
