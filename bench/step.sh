@@ -21,7 +21,7 @@ awk '{printf "hold, %s, %d pending: %.1f ns\n", $1, $2, $3; v[$1 $2] = $3}
              v["queue1000000"] / v["heap41000000"]}' "$hold.c"
 echo "limits are scaled by $scale"
 
-# "2.08 s" and its kin on --stats lines: seconds, MiB, steps
+# "2.08 s" and its kin on --stats lines: seconds, MiB, steps, executed ranks
 measure() {
     "$orrery" step "$@" --stats 2>&1 >/dev/null | awk '
         function seconds(v, u) { return v * (u ~ /^ns/ ? 1e-9 : u ~ /^us/ ? 1e-6 : u ~ /^ms/ ? 1e-3 : 1) }
@@ -33,11 +33,14 @@ measure() {
                 if ($i ~ /^\(/) { v = $i; sub(/\(/, "", v); step = seconds(v, $(i + 1)) }
                 if ($i == "memory") memory = mib($(i + 1), $(i + 2))
             }
-            printf "%.4f %.1f %d\n", prepare + step, memory, steps
+        }
+        / executed ranks / {
+            for (i = 2; i < NF; i++) if ($i == "executed" && $(i + 1) == "ranks") ranks = $(i - 1)
+            printf "%.4f %.1f %d %d\n", prepare + step, memory, steps, ranks
         }'
 }
 
-median() { # of the first column over $runs runs, with its memory and steps
+median() { # of the first column over $runs runs, with what stands beside it
     for ((k = 0; k < runs; k++)); do measure "$@"; done | sort -n | sed -n "$(((runs + 1) / 2))p"
 }
 
@@ -77,6 +80,16 @@ awk -v one="$one" -v many="$many" 'BEGIN {
 
 # Growth: time and memory against one size at a time, with the exponent of a straight line in
 # logarithms.
+fit() { # NAME; lines: size and what median says
+    awk -v name="$1" '
+        {printf "%-34s %8d %9.4f s %9.1f MiB %8d ranks executed\n", name, $1, $2, $3, $5
+         x = log($1); y = log($2); z = log($3); n++
+         sx += x; sy += y; sz += z; sxx += x * x; sxy += x * y; sxz += x * z}
+        END {d = n * sxx - sx * sx
+             printf "%-34s exponent of time %.2f, of memory %.2f\n", name,
+                 (n * sxy - sx * sy) / d, (n * sxz - sx * sz) / d}'
+}
+
 grow() { # NAME SIZES... -- OPTIONS with @ for the size
     local name=$1 sizes=() size
     shift
@@ -84,16 +97,23 @@ grow() { # NAME SIZES... -- OPTIONS with @ for the size
     shift
     for size in "${sizes[@]}"; do
         echo "$size $(median "${@//@/$size}")"
-    done | awk -v name="$name" '
-        {printf "%-24s %8d %9.4f s %9.1f MiB\n", name, $1, $2, $3
-         x = log($1); y = log($2); z = log($3); n++
-         sx += x; sy += y; sz += z; sxx += x * x; sxy += x * y; sxz += x * z}
-        END {d = n * sxx - sx * sx
-             printf "%-24s exponent of time %.2f, of memory %.2f\n", name,
-                 (n * sxy - sx * sy) / d, (n * sxz - sx * sz) / d}'
+    done | fit "$name"
 }
 
 printf '\ngrowth\n'
+# Folded cost against data-parallel ranks: stages that fill whole pods of 3,072 GPUs, and stages
+# that straddle them (then as many positions as there are thirds of pods in a stage differ).
+grow_large() { # NAME DP...
+    local name=$1 dp
+    shift
+    for dp in "$@"; do
+        echo "$dp $(median llama3-405b-1m --set "layout.dp=$dp" \
+            --set "batch.global=$((16 * dp)) sequences" \
+            --set "job.cluster=clos-roce-1m:$((128 * dp))")"
+    done | fit "$name"
+}
+grow_large "405b folded, DP, whole pods" 384 768 1536 3072 6144
+[ "${1:-}" = all ] && grow_large "405b folded, DP, split pods" 128 512 2048 8192
 tiny=(tiny-pipeline --set model.hidden=1024 --set model.head_dim=128 --set layout.vpp=1
     --set schedule.name=1f1b --set "batch.micro=1 sequence")
 four=(--set layout.tp=2 --set layout.pp=2 --set layout.dp=1 --set "job.cluster=fat_tree:4 node:4 gpu:h100")
