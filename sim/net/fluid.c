@@ -8,12 +8,14 @@
 #include "sim/net/fluid_priv.h"
 
 #include <glib.h>
+#include <stdlib.h>
 #include <string.h>
 
 OrrFluid *orr_fluid_new(const uint64_t *capacity, uint32_t n_links) {
     OrrFluid *f = g_new0(OrrFluid, 1);
     f->n_links = n_links;
     f->links = g_new0(OrrLinkState, n_links);
+    f->rooms = g_new0(OrrLinkRoom, n_links);
     f->link_done = g_new0(OrrWide, n_links);
     for (uint32_t l = 0; l < n_links; l++) {
         g_assert(capacity[l] < ORR_MAX_CAPACITY);
@@ -33,9 +35,12 @@ void orr_fluid_free(OrrFluid *f) {
         return;
     orr_solver_free(f->solver);
     g_free(f->links);
+    g_free(f->rooms);
     g_free(f->link_done);
-    g_free(f->activities);
+    free(f->activities);
     g_free(f->records);
+    g_free(f->record_level);
+    g_free(f->record_goal);
     g_free(f->dirty.ids);
     g_free(f->pending.ids);
     g_free(f->admitted.ids);
@@ -108,6 +113,8 @@ static uint32_t take_block(OrrFluid *f, uint32_t n) {
     if (f->n_records > f->cap_records) {
         f->cap_records = MAX(f->n_records, f->cap_records + f->cap_records / 2);
         f->records = g_renew(OrrRecord, f->records, f->cap_records);
+        f->record_level = g_renew(uint64_t, f->record_level, f->cap_records);
+        f->record_goal = g_renew(uint64_t, f->record_goal, f->cap_records);
     }
     return first;
 }
@@ -120,6 +127,18 @@ static void give_block(OrrFluid *f, uint32_t first, uint32_t n) {
     f->free_block[class] = first;
 }
 
+/* Activities lie in cache lines of their own. */
+static void grow_activities(OrrFluid *f) {
+    f->cap_activities = MAX(64, f->cap_activities + f->cap_activities / 2);
+    OrrActivity *grown = aligned_alloc(64, f->cap_activities * sizeof *grown);
+    if (grown == NULL)
+        g_error("out of memory for %u activities on links", f->cap_activities);
+    if (f->n_activities > 0)
+        memcpy(grown, f->activities, f->n_activities * sizeof *grown);
+    free(f->activities);
+    f->activities = grown;
+}
+
 static uint32_t take_activity(OrrFluid *f) {
     uint32_t id = f->free_activity;
     if (id != ORR_FLUID_NIL) {
@@ -127,15 +146,29 @@ static uint32_t take_activity(OrrFluid *f) {
         return id;
     }
     if (f->n_activities == f->cap_activities) {
-        f->cap_activities = MAX(64, f->cap_activities + f->cap_activities / 2);
-        f->activities = g_renew(OrrActivity, f->activities, f->cap_activities);
+        grow_activities(f);
     }
     return f->n_activities++;
 }
 
-static void link_in(OrrFluid *f, uint32_t record, uint32_t activity, uint32_t link) {
+void orr_fluid__show_goal(OrrFluid *f, uint32_t link) {
     OrrLinkState *l = &f->links[link];
-    f->records[record] = (OrrRecord){l->head, ORR_FLUID_NIL, activity};
+    uint64_t shown = orr_fluid__can_bind(l) ? l->goal : 0;
+    if (shown == l->shown)
+        return;
+    if (l->shown == 0)
+        f->rooms[link].slack =
+            (OrrSlack)l->capacity - (OrrSlack)f->rooms[link].usage - (OrrSlack)orr_fluid__margin(l);
+    l->shown = shown;
+    for (uint32_t r = l->head; r != ORR_FLUID_NIL; r = f->records[r].next)
+        f->record_goal[r] = shown;
+}
+
+static void link_in(OrrFluid *f, uint32_t record, uint32_t activity, const OrrUse *use) {
+    OrrLinkState *l = &f->links[use->constraint];
+    f->records[record] = (OrrRecord){l->head, ORR_FLUID_NIL, activity, orr_fluid__factor(use)};
+    f->record_level[record] = l->level;
+    f->record_goal[record] = l->shown;
     if (l->head != ORR_FLUID_NIL)
         f->records[l->head].prev = record;
     l->head = record;
@@ -183,16 +216,20 @@ static void set_top(OrrFluid *f, OrrActivity *a, uint64_t top) {
 static bool admit(OrrFluid *f, OrrActivity *a) {
     bool has_room = true;
     for (uint32_t u = 0; u < a->n_uses; u++)
-        f->links[a->uses[u].constraint].usage += (OrrWide)orr_fluid__factor(&a->uses[u]) * a->top;
+        f->rooms[a->uses[u].constraint].usage += (OrrWide)orr_fluid__factor(&a->uses[u]) * a->top;
     for (uint32_t u = 0; u < a->n_uses && has_room; u++)
-        has_room = orr_fluid__has_room(&f->links[a->uses[u].constraint]);
-    if (has_room) {
-        a->rate = a->top;
-        return true;
+        has_room = orr_fluid__has_room(f, a->uses[u].constraint);
+    a->rate = has_room ? a->top : 0;
+    for (uint32_t u = 0; u < a->n_uses; u++) {
+        OrrLinkRoom *room = &f->rooms[a->uses[u].constraint];
+        OrrWide factor = orr_fluid__factor(&a->uses[u]);
+        if (has_room) /* with its part of the margin */
+            room->slack -= (OrrSlack)(factor * a->top +
+                                      2 * (factor + (factor * a->scale >> ORR_LEVEL_BITS) + 1));
+        else
+            room->usage -= factor * a->top;
     }
-    for (uint32_t u = 0; u < a->n_uses; u++)
-        f->links[a->uses[u].constraint].usage -= (OrrWide)orr_fluid__factor(&a->uses[u]) * a->top;
-    return false;
+    return has_room;
 }
 
 uint32_t orr_fluid_start(OrrFluid *f, int64_t now_ns, const OrrFlow *flow) {
@@ -214,10 +251,11 @@ uint32_t orr_fluid_start(OrrFluid *f, int64_t now_ns, const OrrFlow *flow) {
     for (uint32_t u = 0; u < a->n_uses; u++) {
         const OrrUse *use = &a->uses[u];
         OrrLinkState *l = &f->links[use->constraint];
-        link_in(f, a->first_record + u, id, use->constraint);
+        link_in(f, a->first_record + u, id, use);
         l->potential += (OrrWide)orr_fluid__factor(use) * a->top;
         l->slope += (OrrWide)orr_fluid__factor(use) * a->scale;
         l->unit += orr_fluid__factor(use);
+        orr_fluid__show_goal(f, use->constraint);
     }
     orr_fluid__find_stop(f, a);
     f->n_live++;
@@ -244,9 +282,11 @@ void orr_fluid_end(OrrFluid *f, int64_t now_ns, uint32_t activity) {
         f->link_done[use->constraint] += (OrrWide)orr_fluid__factor(use) * (a->bytes - left);
         link_out(f, a->first_record + u, use->constraint);
         l->potential -= (OrrWide)orr_fluid__factor(use) * a->top;
-        l->usage -= (OrrWide)orr_fluid__factor(use) * a->rate;
+        f->rooms[use->constraint].usage -= (OrrWide)orr_fluid__factor(use) * a->rate;
+        f->rooms[use->constraint].slack += (OrrSlack)((OrrWide)orr_fluid__factor(use) * a->rate);
         l->slope -= (OrrWide)orr_fluid__factor(use) * a->scale;
         l->unit -= orr_fluid__factor(use);
+        orr_fluid__show_goal(f, use->constraint);
         if (l->level != ORR_LEVEL_NONE)
             mark_dirty(f, use->constraint);
     }
@@ -263,6 +303,7 @@ void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t byt
     g_assert(bytes_per_s < ORR_MAX_CAPACITY);
     advance_clock(f, now_ns);
     f->links[link].capacity = (OrrWide)bytes_per_s * ORR_COEF_ONE;
+    orr_fluid__show_goal(f, link);
     mark_dirty(f, link);
     for (uint32_t r = f->links[link].head; r != ORR_FLUID_NIL; r = f->records[r].next) {
         OrrActivity *a = &f->activities[f->records[r].activity];
@@ -272,6 +313,7 @@ void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t byt
             OrrWide factor = orr_fluid__factor(&a->uses[u]);
             l->potential += factor * top;
             l->potential -= factor * a->top;
+            orr_fluid__show_goal(f, a->uses[u].constraint);
             mark_dirty(f, a->uses[u].constraint);
         }
         if (top == a->top)

@@ -15,10 +15,10 @@ static char *link_flaw(const OrrFluid *f, uint32_t link) {
         usage += (OrrWide)orr_fluid__factor(use) * a->rate;
         potential += (OrrWide)orr_fluid__factor(use) * a->top;
     }
-    if (usage != l->usage || potential != l->potential)
+    if (usage != f->rooms[link].usage || potential != l->potential)
         return g_strdup_printf(
             "link %u: its activities use %" PRIu64 " bytes/s, and its sum is %" PRIu64, link,
-            (uint64_t)(usage / ORR_COEF_ONE), (uint64_t)(l->usage / ORR_COEF_ONE));
+            (uint64_t)(usage / ORR_COEF_ONE), (uint64_t)(f->rooms[link].usage / ORR_COEF_ONE));
     if (usage > l->capacity)
         return g_strdup_printf(
             "link %u carries %" PRIu64 " bytes/s, more than its capacity of %" PRIu64, link,

@@ -17,17 +17,21 @@
 #include <glib.h>
 
 void orr_fluid__find_stop(const OrrFluid *f, OrrActivity *a) {
+    const uint64_t *levels = f->record_level + a->first_record;
     a->stop = a->top_level;
     a->stop_link = ORR_FLUID_NIL;
     a->next_stop = ORR_LEVEL_NONE;
     for (uint32_t u = 0; u < a->n_uses; u++) {
-        uint64_t level = f->links[a->uses[u].constraint].level;
+        uint64_t level = levels[u];
+        if (level >= a->next_stop)
+            continue;
+        uint32_t link = a->uses[u].constraint;
         if (level < a->stop) {
-            if (a->stop_link != a->uses[u].constraint)
+            if (a->stop_link != link)
                 a->next_stop = a->stop;
             a->stop = level;
-            a->stop_link = a->uses[u].constraint;
-        } else if (level < a->next_stop && a->stop_link != a->uses[u].constraint) {
+            a->stop_link = link;
+        } else if (a->stop_link != link) {
             a->next_stop = level;
         }
     }
@@ -59,9 +63,8 @@ static uint64_t find_goal(OrrFluid *f, uint32_t link) {
     uint32_t n = 0;
     for (uint32_t r = l->head; r != ORR_FLUID_NIL; r = f->records[r].next) {
         uint32_t id = f->records[r].activity;
-        const OrrActivity *a = &f->activities[id];
-        const OrrUse *use = &a->uses[r - a->first_record];
-        f->risers[n++] = (OrrRiser){stop_without(a, link), orr_fluid__factor(use), id};
+        f->risers[n++] =
+            (OrrRiser){stop_without(&f->activities[id], link), f->records[r].factor, id};
     }
     while (n > 0) {
         uint64_t level = orr_level__of_constraint(left, slope);
@@ -80,6 +83,7 @@ static uint64_t find_goal(OrrFluid *f, uint32_t link) {
         if (n == n_before)
             return level;
     }
+    f->rooms[link].slack = (OrrSlack)left - (OrrSlack)orr_fluid__margin(l);
     return ORR_LEVEL_NONE;
 }
 
@@ -111,21 +115,33 @@ static OrrLinkEntry heap_pop(OrrFluid *f) {
 static void look_at(OrrFluid *f, uint32_t link) {
     OrrLinkState *l = &f->links[link];
     l->goal = find_goal(f, link);
+    orr_fluid__show_goal(f, link);
     if (l->goal != l->level)
         heap_push(f, (OrrLinkEntry){MIN(l->goal, l->level), link});
 }
 
 /* Do the goals of the activity's other links depend on how its stop has moved? Not if both are
- * above the goal, nor if a link with room sees it stop earlier. */
+ * above the goal, nor if a link that stops nobody has room for the change. */
 static void note_nearby(OrrFluid *f, const OrrActivity *a, const OrrActivity *old, uint32_t link) {
+    const uint64_t *goals = f->record_goal + a->first_record;
+    const uint64_t *levels = f->record_level + a->first_record;
+    uint64_t lowest = MIN(a->stop, old->stop);
+    OrrSlack change =
+        (OrrSlack)orr_fluid__rate_at(a, a->stop) - (OrrSlack)orr_fluid__rate_at(old, old->stop);
     for (uint32_t u = 0; u < a->n_uses; u++) {
-        uint32_t other = a->uses[u].constraint;
-        OrrLinkState *l = &f->links[other];
-        if (other == link || l->round == f->round)
+        if (goals[u] <= lowest)
             continue;
+        uint32_t other = a->uses[u].constraint;
+        if (other == link)
+            continue;
+        if (goals[u] == ORR_LEVEL_NONE && levels[u] == ORR_LEVEL_NONE) {
+            f->rooms[other].slack -= (OrrSlack)orr_fluid__factor(&a->uses[u]) * change;
+            if (f->rooms[other].slack >= 0)
+                continue;
+        }
+        OrrLinkState *l = &f->links[other];
         uint64_t stop = stop_without(a, other), old_stop = stop_without(old, other);
-        if (stop == old_stop || (stop >= l->goal && old_stop >= l->goal) ||
-            (l->goal == ORR_LEVEL_NONE && stop < old_stop) || !orr_fluid__can_bind(l))
+        if (l->round == f->round || stop == old_stop || (stop >= l->goal && old_stop >= l->goal))
             continue;
         l->round = f->round;
         orr_fluid__push(&f->nearby, other);
@@ -141,6 +157,7 @@ static void set_level(OrrFluid *f, uint32_t link, uint64_t level) {
     for (uint32_t r = l->head; r != ORR_FLUID_NIL; r = f->records[r].next) {
         uint32_t id = f->records[r].activity;
         OrrActivity *a = &f->activities[id];
+        f->record_level[r] = level;
         if (MIN(level, old_level) > a->next_stop)
             continue;
         const OrrActivity old = *a;
@@ -156,6 +173,7 @@ static void set_level(OrrFluid *f, uint32_t link, uint64_t level) {
 
 static void search(OrrFluid *f) {
     f->n_heap = 0;
+    f->settles++;
     for (uint32_t i = 0; i < f->dirty.n; i++)
         look_at(f, f->dirty.ids[i]);
     while (f->n_heap > 0) {
@@ -163,10 +181,11 @@ static void search(OrrFluid *f) {
         OrrLinkState *l = &f->links[e.link];
         if (l->level == l->goal || MIN(l->level, l->goal) != e.key)
             continue;
-        bool is_fall = l->goal < l->level;
+        bool is_direct = l->goal < l->level || l->raised != f->settles;
+        l->raised = f->settles;
         f->stats.solves++;
         f->stats.solved_activities += l->n_records;
-        set_level(f, e.link, is_fall ? l->goal : ORR_LEVEL_NONE);
+        set_level(f, e.link, is_direct ? l->goal : ORR_LEVEL_NONE);
         if (l->goal != l->level)
             heap_push(f, (OrrLinkEntry){MIN(l->goal, l->level), e.link});
     }
@@ -176,9 +195,9 @@ static void set_rate(OrrFluid *f, OrrActivity *a, uint64_t rate, int64_t now_ns)
     orr_fluid__progress(a, now_ns);
     for (uint32_t u = 0; u < a->n_uses; u++) {
         OrrWide factor = orr_fluid__factor(&a->uses[u]);
-        OrrLinkState *l = &f->links[a->uses[u].constraint];
-        l->usage += factor * rate;
-        l->usage -= factor * a->rate;
+        OrrLinkRoom *room = &f->rooms[a->uses[u].constraint];
+        room->usage += factor * rate;
+        room->usage -= factor * a->rate;
     }
     a->rate = rate;
 }

@@ -46,6 +46,15 @@ static void add_activity(OrrFluid *f, const OrrActivity *a) {
     }
 }
 
+static void set_level(OrrFluid *f, uint32_t link, uint64_t level) {
+    OrrLinkState *l = &f->links[link];
+    l->level = l->goal = level;
+    orr_fluid__show_goal(f, link);
+    f->rooms[link].slack = -(OrrSlack)orr_fluid__margin(l); /* at least; looked at anew */
+    for (uint32_t r = l->head; r != ORR_FLUID_NIL; r = f->records[r].next)
+        f->record_level[r] = level;
+}
+
 void orr_fluid__settle_all(OrrFluid *f) {
     f->round++;
     f->problem.n = f->problem.n_uses = f->problem.n_links = 0;
@@ -65,13 +74,10 @@ void orr_fluid__settle_all(OrrFluid *f) {
     orr_solver_run(f->solver, &problem);
     f->stats.solves++;
     f->stats.solved_activities += f->problem.n;
-    for (uint32_t i = 0; i < f->dirty.n; i++) { /* those that can't bind any more are not in it */
-        OrrLinkState *l = &f->links[f->dirty.ids[i]];
-        l->level = l->goal = ORR_LEVEL_NONE;
-    }
+    for (uint32_t i = 0; i < f->dirty.n; i++) /* those that can't bind any more are not in it */
+        set_level(f, f->dirty.ids[i], ORR_LEVEL_NONE);
     for (uint32_t l = 0; l < f->problem.n_links; l++)
-        f->links[f->problem.link[l]].level = f->links[f->problem.link[l]].goal =
-            f->problem.level[l];
+        set_level(f, f->problem.link[l], f->problem.level[l]);
     for (uint32_t i = 0; i < f->moved.n; i++)
         orr_fluid__find_stop(f, &f->activities[f->moved.ids[i]]);
 }
