@@ -136,6 +136,7 @@ static const struct {
     {"FSDP + compile", "", "fms-fsdp"},
     {"FSDP", "", "pytorch-fsdp"},
     {"InternEvo", "", "internevo"},
+    {"NeMo", "NeMo-Megatron-Launcher", "nemo-2022"},
     {"NeMo", "", "nemo-2024"},
     {"Megatron-Bridge", "", "nemo-2024"},
     {"Megatron-Core", "", "megatron-core-2024"},
