@@ -4,8 +4,12 @@
 #include <string.h>
 
 #include "sim/judge/mapping.h"
+#include "topologies/loader.h"
+#include "workloads/loader.h"
 
 #define T(text) ((char *)(text)) /* facts own their texts; these are never freed */
+
+static OrrPublishedNames *names;
 
 static OrrPublishedRun sample(void) {
     return (OrrPublishedRun){.id = T("x"),
@@ -48,7 +52,7 @@ static const OrrFramework profile = {.defaults = {.compute = ORR_BF16,
 static void test_what_the_row_says_is_what_the_job_has(void **state) {
     (void)state;
     OrrPublishedRun row = sample();
-    OrrJudgeCase c = {0};
+    OrrJudgeCase c = {.names = names};
     assert_null(orr_judge_begin(&row, false, &c));
     assert_string_equal(c.gpu, "h100-sxm-80");
     assert_string_equal(c.cluster_ref, "aws-p5:64");
@@ -69,7 +73,7 @@ static void test_what_is_open_takes_a_rule_and_says_so(void **state) {
     (void)state;
     OrrPublishedRun row = sample();
     row.sp = -1, row.zero = T(""), row.recompute = T(""), row.layers = 31, row.kv_heads = 0;
-    OrrJudgeCase c = {0};
+    OrrJudgeCase c = {.names = names};
     assert_null(orr_judge_begin(&row, false, &c));
     assert_null(orr_judge_complete(&row, &profile, 8, &c));
     uint32_t wanted = 1u << ORR_RULE_SP | 1u << ORR_RULE_ZERO | 1u << ORR_RULE_RECOMPUTE |
@@ -82,7 +86,7 @@ static void test_what_is_open_takes_a_rule_and_says_so(void **state) {
 }
 
 static void skips_with(OrrPublishedRun row, const char *reason) {
-    OrrJudgeCase c = {0};
+    OrrJudgeCase c = {.names = names};
     const char *why = orr_judge_begin(&row, false, &c);
     if (!why)
         why = orr_judge_complete(&row, &profile, 8, &c);
@@ -104,6 +108,8 @@ static void test_rows_that_cannot_be_expressed_give_their_reason(void **state) {
     skips_with(row, "zero-bubble schedule");
     row = sample(), row.gpu = T("MI250X");
     skips_with(row, "GPU without a file");
+    row = sample(), row.gpu = T("A100 PCIe");
+    skips_with(row, "GPU without a cluster file");
     row = sample(), row.is_recommended = false;
     skips_with(row, "not recommended by its table");
     row = sample(), row.tp = 5;
@@ -125,12 +131,76 @@ static void test_measured_time_comes_from_tokens_or_flops_where_it_must(void **s
     assert_near(orr_judge_measured_ns(&row, &c, 1e9, 100), 0.25e9, 1e-12);
 }
 
+/* Every file that the tables of words name is there. */
+static void test_names_lead_to_files(void **state) {
+    (void)state;
+    for (guint i = 0; i < names->n_gpus; i++)
+        if (names->gpus[i].gpu[0]) {
+            OrrGpu *gpu = orr_topology_gpu(names->gpus[i].gpu, NULL, NULL);
+            if (!gpu)
+                fail_msg("no GPU %s", names->gpus[i].gpu);
+            orr_gpu_free(gpu);
+        }
+    for (guint i = 0; i < names->n_clusters; i++) {
+        const OrrClusterName *c = &names->clusters[i];
+        g_autoptr(OrrCluster) cluster = orr_topology_cluster(c->cluster, NULL, NULL);
+        if (!cluster)
+            fail_msg("no cluster %s", c->cluster);
+        /* the memory may be another: V100s of 16 GB */
+        g_autofree char *begin = g_strndup(c->gpu, 3);
+        assert_true(g_str_has_prefix(orr_cluster_spec(cluster)->node->gpu->name, begin));
+    }
+    for (guint i = 0; i < names->n_frameworks; i++) {
+        const char *name = names->frameworks[i].profile;
+        OrrFramework *f = orr_workload_framework(name, NULL, 0, NULL, NULL);
+        if (!f)
+            fail_msg("no profile %s", name);
+        orr_framework_free(f);
+    }
+}
+
+static void test_the_longer_word_wins(void **state) {
+    (void)state;
+    bool is_nearest, is_default;
+    OrrPublishedRun row = sample();
+    assert_string_equal(orr_judge_gpu(names, "H100-96GB"), "h100-hbm2e-96");
+    assert_null(orr_judge_gpu(names, "GH200 480GB"));
+    assert_string_equal(orr_judge_gpu(names, "A10 24GB"), "a10-24");
+    row.framework = T("Megatron-LM");
+    assert_string_equal(orr_judge_framework(names, &row, "a100-sxm-80", &is_nearest),
+                        "megatron-2023");
+    assert_string_equal(orr_judge_framework(names, &row, "h100-sxm-80", &is_nearest),
+                        "megatron-core-2024");
+    assert_true(is_nearest);
+    row.source = T("Megatron-LM SC21, table 1");
+    assert_string_equal(orr_judge_framework(names, &row, "a100-sxm-80", &is_nearest),
+                        "megatron-2021");
+    assert_false(is_nearest);
+    assert_int_equal(orr_judge_family(names, "Llama3-8B", &is_default)->vocab, 128256);
+    assert_string_equal(orr_judge_family(names, "unheard-of", &is_default)->words, "llama");
+    assert_true(is_default);
+}
+
+static int load_names(void **state) {
+    (void)state;
+    names = orr_published_names_load(NULL);
+    return names ? 0 : -1;
+}
+
+static int free_names(void **state) {
+    (void)state;
+    orr_published_names_free(names);
+    return 0;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_the_row_says_is_what_the_job_has),
         cmocka_unit_test(test_what_is_open_takes_a_rule_and_says_so),
         cmocka_unit_test(test_rows_that_cannot_be_expressed_give_their_reason),
         cmocka_unit_test(test_measured_time_comes_from_tokens_or_flops_where_it_must),
+        cmocka_unit_test(test_names_lead_to_files),
+        cmocka_unit_test(test_the_longer_word_wins),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, load_names, free_names);
 }

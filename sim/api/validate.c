@@ -111,6 +111,7 @@ static gpointer worker(gpointer data) {
 /* Names and shared files; a cluster that is too small is the row's fault, a broken file of ours is
  * not. */
 static bool begin(Case *c, const OrrValidateRequest *q, OrrValidateShelf *shelf, GError **error) {
+    c->mapped.names = shelf->names;
     c->reason = orr_judge_begin(c->row, q->is_all_rows, &c->mapped);
     if (c->reason)
         return true;
@@ -229,9 +230,8 @@ OrrValidation *orr_validate(const OrrValidateRequest *q, GError **error) {
     v->others = g_new0(char *, facts->others->len + 1);
     for (guint i = 0; i < facts->others->len; i++)
         v->others[i] = g_strdup(facts->others->pdata[i]);
-    orr_validate__shelf_init(&shelf, q->calibration);
-    bool is_fine = validate_runs(q, &shelf, v, error) &&
-                   orr_validate__calls(q, &shelf, v, error) &&
+    bool is_fine = orr_validate__shelf_init(&shelf, q->calibration, error) &&
+                   validate_runs(q, &shelf, v, error) && orr_validate__calls(q, &shelf, v, error) &&
                    orr_validate__kernels(facts, &shelf, v, error);
     orr_validate__shelf_clear(&shelf);
     if (!is_fine)

@@ -27,7 +27,9 @@ static bool place_call(const OrrPublishedCall *call, const char *gpu, OrrValidat
                        OrrCommPlace *place) {
     bool is_default;
     uint32_t per_node = call->n_ranks / call->n_nodes;
-    const char *name = orr_judge_cluster(gpu, call->interconnect, &is_default);
+    const char *name = orr_judge_cluster(shelf->names, gpu, call->interconnect, &is_default);
+    if (!name)
+        return false;
     g_autofree char *whole = g_strdup_printf("%s:%u", name, MAX(call->n_ranks, 8));
     const OrrCluster *c = orr_validate__cluster(shelf, whole, NULL);
     if (!c)
@@ -80,7 +82,7 @@ static OrrNcclForce force_of(const Call *c) {
 
 static bool begin(Call *c, OrrValidateShelf *shelf, OrrValidation *v, GError **error) {
     const OrrPublishedCall *call = c->call;
-    c->gpu = orr_judge_gpu(call->gpu);
+    c->gpu = orr_judge_gpu(shelf->names, call->gpu);
     g_autofree char *system = g_strdup_printf(
         "%s %s", call->system,
         call->kind < ORR_N_COLLECTIVES ? orr_collective_name(call->kind) : call->what);

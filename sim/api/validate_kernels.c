@@ -39,7 +39,7 @@ bool orr_validate__kernels(const OrrPublished *facts, OrrValidateShelf *shelf, O
     bool is_fine = true;
     for (guint i = 0; i < facts->kernels->len && is_fine; i++) {
         const OrrPublishedKernel *k = &g_array_index(facts->kernels, OrrPublishedKernel, i);
-        const char *gpu = orr_judge_gpu(k->gpu);
+        const char *gpu = orr_judge_gpu(shelf->names, k->gpu);
         g_autofree char *kind = g_strdup_printf("%s %s", orr_kernel_kind_name(k->kind),
                                                 k->dtype < ORR_N_DTYPES ? orr_dtype_name(k->dtype)
                                                                         : "of an unknown dtype");

@@ -5,15 +5,17 @@
 #include "sim/api/calibration.h"
 #include "sim/api/validate.h"
 #include "sim/cluster/cluster.h"
-#include "sim/model/spec.h"
+#include "workloads/published_names.h"
 
 /* By name; filled before threads start and only read by them. */
 typedef struct {
     GHashTable *clusters, *frameworks, *calibrations, *gpus;
     const char *calibration;
+    OrrPublishedNames *names;
 } OrrValidateShelf;
 
-void orr_validate__shelf_init(OrrValidateShelf *shelf, const char *calibration);
+/* false with @error: the tables of names are missing or broken; to be cleared all the same. */
+bool orr_validate__shelf_init(OrrValidateShelf *shelf, const char *calibration, GError **error);
 void orr_validate__shelf_clear(OrrValidateShelf *shelf);
 /* NULL with @error. */
 const OrrCluster *orr_validate__cluster(OrrValidateShelf *shelf, const char *ref, GError **error);

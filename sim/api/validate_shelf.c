@@ -20,15 +20,18 @@ static void free_gpu(void *gpu) {
     orr_gpu_free(gpu);
 }
 
-void orr_validate__shelf_init(OrrValidateShelf *shelf, const char *calibration) {
+bool orr_validate__shelf_init(OrrValidateShelf *shelf, const char *calibration, GError **error) {
     shelf->clusters = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_cluster);
     shelf->frameworks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_framework);
     shelf->calibrations = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_calibration);
     shelf->gpus = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_gpu);
     shelf->calibration = calibration;
+    shelf->names = orr_published_names_load(error);
+    return shelf->names != NULL;
 }
 
 void orr_validate__shelf_clear(OrrValidateShelf *shelf) {
+    orr_published_names_free(shelf->names);
     g_hash_table_unref(shelf->clusters);
     g_hash_table_unref(shelf->frameworks);
     g_hash_table_unref(shelf->calibrations);

@@ -20,7 +20,10 @@
 bool orr_cli_fit_gpu(const OrrCli *cli, OrrCalibrateFit *f, GError **error) {
     const char *asked = orr_cli_value(cli, "gpu");
     const char *device = f->records->facts.device;
-    const char *known = asked ? asked : device ? orr_judge_gpu(device) : NULL;
+    g_autoptr(OrrPublishedNames) names = orr_published_names_load(error);
+    if (!names)
+        return false;
+    const char *known = asked ? asked : device ? orr_judge_gpu(names, device) : NULL;
     f->gpu = known ? orr_topology_gpu(known, NULL, error) : orr_record_rows_gpu(f->records, error);
     f->owns_gpu = f->gpu != NULL;
     return f->owns_gpu;
@@ -94,7 +97,8 @@ static OrrCluster *unknown_cluster(OrrCalibrateFit *f, GError **error) {
 /* The shipped cluster with this GPU, if a node of it is like the records'. */
 static OrrCluster *known_cluster(OrrCalibrateFit *f) {
     bool is_default;
-    const char *name = orr_judge_cluster(f->gpu->name, "", &is_default);
+    g_autoptr(OrrPublishedNames) names = orr_published_names_load(NULL);
+    const char *name = names ? orr_judge_cluster(names, f->gpu->name, "", &is_default) : NULL;
     g_autoptr(OrrCluster) c = name ? orr_topology_cluster(name, NULL, NULL) : NULL;
     if (!c)
         return NULL;

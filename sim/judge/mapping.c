@@ -68,8 +68,8 @@ static const char *lacks(const OrrPublishedRun *row) {
 
 const char *orr_judge_begin(const OrrPublishedRun *row, bool all_rows, OrrJudgeCase *c) {
     bool is_default = false, is_nearest = false;
-    c->gpu = orr_judge_gpu(row->gpu);
-    c->profile = orr_judge_framework(row, c->gpu, &is_nearest);
+    c->gpu = orr_judge_gpu(c->names, row->gpu);
+    c->profile = orr_judge_framework(c->names, row, c->gpu, &is_nearest);
     if (!c->profile && row->is_trial) /* tables of trials say it in the model */
         c->profile = strstr(row->model, "nanotron") ? "nanotron" : NULL, is_nearest = false;
     if (!row->is_recommended && !all_rows)
@@ -84,8 +84,9 @@ const char *orr_judge_begin(const OrrPublishedRun *row, bool all_rows, OrrJudgeC
         return "GPU without a file";
     if (!c->profile)
         return "framework without a profile";
-    const char *cluster = orr_judge_cluster(c->gpu, row->interconnect, &is_default);
-    g_assert(cluster); /* each GPU of ours has a default */
+    const char *cluster = orr_judge_cluster(c->names, c->gpu, row->interconnect, &is_default);
+    if (!cluster)
+        return "GPU without a cluster file";
     uint32_t per_node = row->nodes > 1 && row->gpus % row->nodes == 0 ? row->gpus / row->nodes : 0;
     if (per_node > 0 && per_node < COMMON_NODE && !g_str_has_prefix(c->gpu, "g")) {
         use(c, ORR_RULE_NODE);
@@ -101,7 +102,7 @@ const char *orr_judge_begin(const OrrPublishedRun *row, bool all_rows, OrrJudgeC
 
 static void map_model(const OrrPublishedRun *row, OrrJudgeCase *c) {
     bool is_default;
-    const OrrJudgeFamily *f = orr_judge_family(row->model, &is_default);
+    const OrrFamilyName *f = orr_judge_family(c->names, row->model, &is_default);
     OrrModel *m = g_new0(OrrModel, 1);
     if (is_default)
         use(c, ORR_RULE_FAMILY);

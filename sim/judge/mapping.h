@@ -9,9 +9,10 @@
 typedef enum { ORR_MEASURED_STEP, ORR_MEASURED_TOKENS, ORR_MEASURED_TFLOPS } OrrJudgeMeasure;
 
 typedef struct {
-    const char *gpu, *profile; /* names of files; NULL: not known */
-    char *cluster_ref;         /* "h100-ib:64" */
-    uint32_t rules;            /* bits 1 << OrrJudgeRule that were used */
+    const OrrPublishedNames *names; /* the caller's; outlives the case */
+    const char *gpu, *profile;      /* names of files; NULL: not known */
+    char *cluster_ref;              /* "h100-ib:64" */
+    uint32_t rules;                 /* bits 1 << OrrJudgeRule that were used */
     OrrJudgeMeasure measure;
     bool is_hardware_flops; /* the source's TFLOP/s count recomputed work */
     bool is_allocated;      /* its memory is what was allocated, not what was reserved */
@@ -21,7 +22,7 @@ typedef struct {
 void orr_judge_case_clear(OrrJudgeCase *c);
 
 /**
- * orr_judge_begin: names of the files that @row needs, into the zeroed @c.
+ * orr_judge_begin: names of the files that @row needs, into @c, of which names alone is set.
  * @all_rows: rows that their table does not recommend too.
  * Returns: NULL, or why the row can't be compared (a static text or the row's flaw); the names that
  * are known are filled in anyway.

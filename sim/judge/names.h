@@ -1,10 +1,11 @@
-/* What a published row's words mean in ours: GPU, cluster, framework profile, family of model. One
- * table each, first match wins; the rules are the same for every row and file. */
+/* What a published row's words mean in ours: GPU, cluster, framework profile, family of model, by
+ * the tables of workloads/names, first match wins; the rules are the same for every row and file.
+ */
 #ifndef ORR_JUDGE_NAMES_H
 #define ORR_JUDGE_NAMES_H
 
 #include "sim/facts/published.h"
-#include "sim/model/spec.h"
+#include "workloads/published_names.h"
 
 /* Choices that a row leaves open; what each does stands in orr_judge_rules. */
 typedef enum {
@@ -34,23 +35,16 @@ typedef struct {
 } OrrJudgeRuleText;
 extern const OrrJudgeRuleText orr_judge_rules[ORR_N_JUDGE_RULES];
 
-/* NULL where nothing of ours is like it. */
-const char *orr_judge_gpu(const char *gpu);
+/* NULL where nothing of ours is like it. What is returned here and below is owned by @names. */
+const char *orr_judge_gpu(const OrrPublishedNames *names, const char *gpu);
 /* Cluster for a GPU (as orr_judge_gpu gives it) behind @interconnect; *@is_default: the words named
  * none that is known. */
-const char *orr_judge_cluster(const char *gpu, const char *interconnect, bool *is_default);
-/* @gpu decides the age of the code where only "Megatron-LM" is said. */
-const char *orr_judge_framework(const OrrPublishedRun *row, const char *gpu, bool *is_nearest);
-
-typedef struct {
-    const char *words; /* found in the model's name */
-    bool is_gated, has_biases, has_qkv_bias, is_tied, has_embedding_norm;
-    OrrNormKind norm;
-    OrrActivation activation;
-    OrrPosition position;
-    double rotary_frac;
-    uint32_t vocab; /* where the row has none */
-} OrrJudgeFamily;
-const OrrJudgeFamily *orr_judge_family(const char *model, bool *is_default);
+const char *orr_judge_cluster(const OrrPublishedNames *names, const char *gpu,
+                              const char *interconnect, bool *is_default);
+/* @gpu (may be NULL) decides the age of the code where only "Megatron-LM" is said. */
+const char *orr_judge_framework(const OrrPublishedNames *names, const OrrPublishedRun *row,
+                                const char *gpu, bool *is_nearest);
+const OrrFamilyName *orr_judge_family(const OrrPublishedNames *names, const char *model,
+                                      bool *is_default);
 
 #endif
