@@ -213,6 +213,25 @@ static void test_spot_is_cheaper_though_it_is_interrupted(void **state) {
     assert_near(figure(demand, "energy_mwh"), hours * 128 * 10.2 * 1.25 / 1000, 0.02);
 }
 
+/* What is kept and what leaves is paid by the byte, or was bought with the nodes. */
+static void test_storage_is_rented_or_owned(void **state) {
+    (void)state;
+    OrrRunRequest q, p;
+    const char *const rented[] = {"run.prices=h100-hyperscaler-2026-05", NULL};
+    g_autoptr(OrrRun) run = run_with(&q, "llama70b-500b-64", 1, rented);
+    const OrrRunRecord *r = orr_run_record(run);
+    const OrrCheckpointPlan *c = &orr_run_spec(run)->checkpoint;
+    double months = (double)r->wall_ns / 3600e9 / (365.25 * 2);
+    double kept_gb = c->bytes * c->tiers[0].keep / 1e9;
+    assert_near(r->storage_usd, kept_gb * 0.023 * months + c->bytes / 1e9 * 0.09, 1e-6);
+    const char *const owned[] = {"run.contract=on_premise", "owned.storage=10000 USD", NULL};
+    g_autoptr(OrrRun) own = run_with(&p, "llama70b-500b-64", 1, owned);
+    r = orr_run_record(own);
+    assert_true(r->storage_usd == 0);
+    double node_usd = 310000 * 0.7 + 33980 + 10000 + 50000;
+    assert_near(r->usd_per_gpu_h, node_usd / 26298 / 8, 1e-9);
+}
+
 /* Fewer replicas are priced as layouts of their own, and are better than waiting for the repair. */
 static void test_shrinking_beats_waiting_for_a_repair(void **state) {
     (void)state;
@@ -466,6 +485,7 @@ int main(void) {
         cmocka_unit_test(test_sharded_writers_beat_a_single_one),
         cmocka_unit_test(test_two_failures_lose_the_minutes_since_their_checkpoints),
         cmocka_unit_test(test_spot_is_cheaper_though_it_is_interrupted),
+        cmocka_unit_test(test_storage_is_rented_or_owned),
         cmocka_unit_test(test_shrinking_beats_waiting_for_a_repair),
         cmocka_unit_test(test_phases_have_their_own_steps),
         cmocka_unit_test(test_slow_parts_are_priced_by_the_step),

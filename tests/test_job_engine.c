@@ -491,12 +491,23 @@ static OrrRunSpec *random_spec(uint64_t n) {
                                 .cold_spares = n % 2,
                                 .elastic = (OrrElastic)(n % 3),
                                 .nodes_per_replica = 1,
-                                .reshard_ns = 17 * S};
+                                .reshard_ns = 17 * S,
+                                .hot_swap_ns = 8 * S,
+                                .requeue_ns = (int64_t)(n % 3) * 333 * S,
+                                .requeue_after = (OrrRequeue)(n % 2),
+                                .repair_hands = n % 4};
+    s->checkpoint.tiers[0].traffic_ns = n % 3 ? 47 * S : 0;
+    s->checkpoint.tiers[0].write_slow_frac = 0.37;
+    s->checkpoint.tiers[1].traffic_ns = 9 * S;
+    s->checkpoint.tiers[1].write_slow_frac = 0.11 * (double)(n % 2);
     s->max_lost_replicas = n % 3 ? 2 : 0;
     for (uint32_t e = 0; e < ORR_N_EFFECTS; e++) {
         OrrFailureKind *k = orr_run_spec_add_kind(s, orr_effect_names[e]);
         k->effect = (OrrEffect)e;
-        k->law = (n + e) % 4 == 0 ? ORR_LAW_WEIBULL : ORR_LAW_EXPONENTIAL;
+        k->law = (n + e) % 4 == 0   ? ORR_LAW_WEIBULL
+                 : (n + e) % 9 == 0 ? ORR_LAW_PERIODIC
+                                    : ORR_LAW_EXPONENTIAL;
+        k->by_hand = orr_random_below(r, e, 12, 2);
         k->shape = 0.7;
         k->n_units = 1 + orr_random_below(r, e, 1, 50);
         k->mean_ns = 1e9 * (20000 + 1e5 * orr_random_uniform(r, e, 2)) * (double)k->n_units;
@@ -509,6 +520,10 @@ static OrrRunSpec *random_spec(uint64_t n) {
         k->repair_ns = (int64_t)orr_random_below(r, e, 7, 20000) * S;
         k->duration_ns = (int64_t)orr_random_below(r, e, 8, 2000) * S;
         k->slow_factor = 1 + orr_random_uniform(r, e, 9);
+        k->n_classes = (uint32_t)orr_random_below(r, e, 13, 3);
+        k->class_factor = g_new(double, 3), k->class_share = g_new(double, 3);
+        for (uint32_t c = 0; c < k->n_classes; c++)
+            k->class_factor[c] = 1 + c, k->class_share[c] = 1.0 / k->n_classes;
         k->notice_ns = (int64_t)orr_random_below(r, e, 10, 120) * S;
     }
     return s;

@@ -44,6 +44,7 @@ static void read_owned(OrrKeys *keys, OrrPrices *p) {
     const char *g = "owned";
     p->node_usd = money(keys, g, "node", "USD", 0);
     p->network_usd = money(keys, g, "network", "USD", 0);
+    p->storage_usd = money(keys, g, "storage", "USD", 0);
     p->facility_usd = money(keys, g, "facility", "USD", 0);
     p->life_h = orr_keys_number(keys, g, "life", ORR_DIM_TIME, 3600e9, 1e19, 4 * 365.25 * 86400e9,
                                 ORR_KEY_OPTIONAL) /

@@ -136,8 +136,7 @@ static void fill_money(OrrRun *run, OrrRunRecord *r) {
     r->idle_frac = p->idle_frac;
     for (uint32_t i = 0; i < r->n_seeds; i++) {
         orr_money_seed(p, own, &size, &r->seeds[i]);
-        if (own != ORR_CONTRACT_NONE)
-            r->storage_usd += orr_money_storage(p, &size, r->seeds[i].wall_ns) / r->n_seeds;
+        r->storage_usd += orr_money_storage(p, own, &size, r->seeds[i].wall_ns) / r->n_seeds;
     }
     for (int c = ORR_CONTRACT_ON_DEMAND; c < ORR_N_CONTRACTS; c++) {
         if (!(orr_price_gpu_h(p, (OrrContract)c) >= 0))

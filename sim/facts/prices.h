@@ -19,9 +19,11 @@ typedef struct {
     char *name, *summary, *source, *date;
     double usd_per_gpu_h[ORR_N_CONTRACTS]; /* of the rented ones */
     /* on premise: a node of node_gpus GPUs */
-    double node_gpus, node_usd, network_usd, facility_usd; /* a node's share each, over the life */
-    double life_h, residual_frac, utilisation_frac;        /* hours that somebody uses it */
-    double people_usd_per_h;                               /* a node's share of the staff */
+    double node_gpus;
+    double node_usd, network_usd, storage_usd,
+        facility_usd;                               /* a node's share each, over the life */
+    double life_h, residual_frac, utilisation_frac; /* hours that somebody uses it */
+    double people_usd_per_h;                        /* a node's share of the staff */
     double usd_per_kwh;
     /* energy */
     double node_watts, idle_frac, pue; /* with GPUs busy; share of it when they wait */

@@ -2,6 +2,11 @@
 
 #include <math.h>
 
+/* Of a node over its life, less what it sells for. */
+static double bought_usd(const OrrPrices *p) {
+    return p->node_usd * (1 - p->residual_frac) + p->network_usd + p->storage_usd + p->facility_usd;
+}
+
 double orr_price_gpu_h(const OrrPrices *p, OrrContract contract) {
     if (contract == ORR_CONTRACT_NONE)
         return 0;
@@ -9,7 +14,7 @@ double orr_price_gpu_h(const OrrPrices *p, OrrContract contract) {
         return p->usd_per_gpu_h[contract];
     if (!(p->node_usd > 0))
         return NAN;
-    double spent = p->node_usd * (1 - p->residual_frac) + p->network_usd + p->facility_usd;
+    double spent = bought_usd(p);
     double node_h = spent / (p->life_h * p->utilisation_frac) + p->people_usd_per_h;
     return node_h / p->node_gpus;
 }
@@ -24,7 +29,11 @@ static double hours(int64_t ns) {
     return (double)ns / 3600e9;
 }
 
-double orr_money_storage(const OrrPrices *p, const OrrRunSize *size, int64_t wall_ns) {
+double orr_money_storage(const OrrPrices *p, OrrContract contract, const OrrRunSize *size,
+                         int64_t wall_ns) {
+    bool has_own = contract == ORR_CONTRACT_ON_PREMISE && p->storage_usd > 0;
+    if (contract == ORR_CONTRACT_NONE || has_own)
+        return 0;
     return size->kept_bytes * p->usd_per_byte_h * hours(wall_ns) +
            size->final_bytes * p->egress_usd_per_byte;
 }
@@ -46,16 +55,16 @@ void orr_money_seed(const OrrPrices *p, OrrContract contract, const OrrRunSize *
     double kwh = node_h * p->node_watts / 1000 * p->pue * (per_node / p->node_gpus);
     double price = orr_price_gpu_h(p, contract);
     double power = contract == ORR_CONTRACT_ON_PREMISE ? kwh * p->usd_per_kwh : 0;
-    seed->cost_usd = contract == ORR_CONTRACT_NONE
-                         ? 0
-                         : gpus * held * price + power + orr_money_storage(p, size, seed->wall_ns);
+    seed->cost_usd =
+        contract == ORR_CONTRACT_NONE
+            ? 0
+            : gpus * held * price + power + orr_money_storage(p, contract, size, seed->wall_ns);
     seed->energy_mwh = kwh / 1000;
     seed->carbon_kg = kwh * p->carbon_kg_per_kwh;
 }
 
 double orr_money_breakeven_h(const OrrPrices *p, OrrContract contract) {
-    double bought =
-        (p->node_usd * (1 - p->residual_frac) + p->network_usd + p->facility_usd) / p->node_gpus;
+    double bought = bought_usd(p) / p->node_gpus;
     double running =
         p->people_usd_per_h / p->node_gpus + orr_price_power_gpu_h(p, ORR_CONTRACT_ON_PREMISE);
     double saved = p->usd_per_gpu_h[contract] - running;

@@ -17,8 +17,10 @@ typedef struct {
 double orr_price_gpu_h(const OrrPrices *p, OrrContract contract);
 /* Electricity of an hour of one busy GPU; 0 in rented contracts, where it is in the price. */
 double orr_price_power_gpu_h(const OrrPrices *p, OrrContract contract);
-/* Checkpoints kept for so long, and the last one taken away. */
-double orr_money_storage(const OrrPrices *p, const OrrRunSize *size, int64_t wall_ns);
+/* Checkpoints kept for so long, and the last one taken away; 0 where the storage was bought with
+ * the nodes. */
+double orr_money_storage(const OrrPrices *p, OrrContract contract, const OrrRunSize *size,
+                         int64_t wall_ns);
 /* Fills cost_usd, energy_mwh and carbon_kg of @seed. The time in a queue is not paid. */
 void orr_money_seed(const OrrPrices *p, OrrContract contract, const OrrRunSize *size,
                     OrrRunSeed *seed);
