@@ -1,13 +1,14 @@
-/* Collectives through NCCL: one process with many GPUs, or one a GPU. All groups of a shape have
- * communicators; which of them work is the case's. Compiled to a refusal without NCCL.
+/* Collectives through NCCL: one process with many GPUs and a thread for each, or one a GPU. All
+ * groups of a shape have communicators; which of them work is the case's. Compiled to a refusal
+ * without NCCL.
  *
  * Times are from the first launch on a GPU to the end there, the slowest GPU counts; under MPI all
  * processes start together behind a barrier. Beside a collective, products of 4096 x 4096 x 4096 in
- * BF16 run on another stream for about as long. */
+ * BF16 run on another stream for somewhat longer; the first half of them is timed, all of which
+ * lies within the collectives. */
 #include "config.h"
 
-#include "calibrate/cuda_priv.h"
-
+#include "calibrate/cuda_comms.h"
 #include "calibrate/fill.h"
 #include "calibrate/kernels.h"
 
@@ -15,16 +16,11 @@
 #include <string.h>
 
 #ifdef HAVE_NCCL
-#include <nccl.h>
 
 /* Side of the products that run beside. */
 #define BESIDE 4096
-
-struct OrrCollectives {
-    int group_gpus, stride;
-    ncclComm_t *comms; /* one a GPU of this process; NULL where it is in no group */
-    int *groups, *places;
-};
+/* Of the collectives' time that the products would fill alone: beside them they last longer. */
+#define BESIDE_SHARE 1.2
 
 typedef struct {
     void *send, *receive;
@@ -39,90 +35,6 @@ typedef struct {
     int64_t elements, send_elements, receive_elements;
     double last_ns;
 } Collective;
-
-static bool nccl_ok(ncclResult_t status, const char *what, GError **error) {
-    if (status == ncclSuccess)
-        return true;
-    const char *why = ncclGetErrorString(status);
-    bool is_ours = status == ncclInvalidArgument || status == ncclInvalidUsage;
-    return is_ours ? orr_cuda__refuse(error, "%s: %s", what, why)
-                   : orr_fail_env(error, "%s: %s; NCCL_DEBUG=INFO says more", what, why);
-}
-
-static void drop_comms(OrrCuda *cuda) {
-    OrrCollectives *s = cuda->collectives;
-    for (int i = 0; s && s->comms && i < cuda->n_gpus; i++)
-        if (s->comms[i])
-            ncclCommDestroy(s->comms[i]);
-    if (s) {
-        g_free(s->comms);
-        g_free(s->groups);
-        g_free(s->places);
-        g_free(s);
-    }
-    cuda->collectives = NULL;
-}
-
-/* The identifier of each group, made by the process that has its first GPU; g_free. */
-static ncclUniqueId *share_ids(OrrCuda *cuda, const OrrCollectives *s, int n_groups,
-                               GError **error) {
-    g_autofree ncclUniqueId *mine = g_new0(ncclUniqueId, n_groups);
-    GError *failed = NULL;
-    for (int i = 0; i < cuda->n_gpus; i++)
-        if (s->groups[i] >= 0 && s->places[i] == 0 && !failed)
-            nccl_ok(ncclGetUniqueId(&mine[s->groups[i]]), "ncclGetUniqueId", &failed);
-    if (!orr_ranks_agree(cuda->ranks, failed, error))
-        return NULL;
-    size_t bytes = sizeof(ncclUniqueId) * (size_t)n_groups;
-    int n = cuda->ranks->n_ranks;
-    g_autofree ncclUniqueId *all = g_malloc0(bytes * (size_t)n);
-    cuda->ranks->gather(cuda->ranks, mine, bytes, all);
-    ncclUniqueId *ids = g_new0(ncclUniqueId, n_groups);
-    for (int g = 0; g < n_groups; g++) {
-        int first = g / s->stride * s->group_gpus * s->stride + g % s->stride;
-        ids[g] = all[(size_t)(n == 1 ? 0 : first) * (size_t)n_groups + (size_t)g];
-    }
-    return ids;
-}
-
-static bool start_comms(OrrCuda *cuda, OrrCollectives *s, const ncclUniqueId *ids, GError **error) {
-    if (!nccl_ok(ncclGroupStart(), "ncclGroupStart", error))
-        return false;
-    bool is_good = true;
-    for (int i = 0; is_good && i < cuda->n_gpus; i++) {
-        if (s->groups[i] < 0)
-            continue;
-        is_good =
-            orr_cuda__ok(cudaSetDevice(cuda->gpus[i].id), "cudaSetDevice", error) &&
-            nccl_ok(ncclCommInitRank(&s->comms[i], s->group_gpus, ids[s->groups[i]], s->places[i]),
-                    "ncclCommInitRank", error);
-    }
-    return nccl_ok(ncclGroupEnd(), "starting NCCL", is_good ? error : NULL) && is_good;
-}
-
-/* Communicators of a shape; kept until another shape is asked for. */
-static bool need_comms(OrrCuda *cuda, const OrrCase *c, GError **error) {
-    OrrCollectives *s = cuda->collectives;
-    if (s && s->group_gpus == c->group_gpus && s->stride == c->stride)
-        return true;
-    drop_comms(cuda);
-    s = cuda->collectives = g_new0(OrrCollectives, 1);
-    s->group_gpus = (int)c->group_gpus;
-    s->stride = (int)c->stride;
-    s->comms = g_new0(ncclComm_t, cuda->n_gpus);
-    s->groups = g_new(int, cuda->n_gpus);
-    s->places = g_new0(int, cuda->n_gpus);
-    for (int i = 0; i < cuda->n_gpus; i++)
-        if (!orr_ranks_place(cuda->first + i, cuda->n_world, s->group_gpus, s->stride,
-                             &s->groups[i], &s->places[i]))
-            s->groups[i] = -1;
-    int n_groups = orr_ranks_n_groups(cuda->n_world, s->group_gpus, s->stride);
-    g_autofree ncclUniqueId *ids = share_ids(cuda, s, n_groups, error);
-    if (ids && start_comms(cuda, s, ids, error))
-        return true;
-    drop_comms(cuda);
-    return false;
-}
 
 static ncclDataType_t type_of(OrrDtype dtype) {
     return dtype == ORR_BF16 ? ncclBfloat16 : dtype == ORR_FP16 ? ncclFloat16 : ncclFloat32;
@@ -175,15 +87,15 @@ static ncclResult_t enqueue(const OrrCase *c, const Collective *s, const Member 
 
 static bool run(OrrCuda *cuda, OrrWork *w, GError **error) {
     const Collective *s = w->state;
-    if (!nccl_ok(ncclGroupStart(), "ncclGroupStart", error))
+    if (!orr_cuda__nccl_ok(ncclGroupStart(), "ncclGroupStart", error))
         return false;
     ncclResult_t status = ncclSuccess;
     for (int i = 0; status == ncclSuccess && i < cuda->n_gpus; i++)
         if (s->members[i].takes_part)
             status = enqueue(&w->c, s, &s->members[i], cuda->gpus[i].stream);
     ncclResult_t end = ncclGroupEnd();
-    return nccl_ok(status != ncclSuccess ? status : end,
-                   orr_collective_name((OrrCollective)w->c.op), error);
+    return orr_cuda__nccl_ok(status != ncclSuccess ? status : end,
+                             orr_collective_name((OrrCollective)w->c.op), error);
 }
 
 /* Time of one product by itself. */
@@ -195,21 +107,63 @@ static bool time_alone(OrrCuda *cuda, Collective *s, double *ns, GError **error)
     return true;
 }
 
-/* Products for about as long as the collectives will last. */
-static bool enqueue_beside(OrrCuda *cuda, Collective *s, uint32_t n_products, GError **error) {
-    for (int i = 0; i < cuda->n_gpus; i++) {
-        OrrGpu *g = &cuda->gpus[i];
-        OrrWork *product = s->members[i].product;
-        if (!product)
-            continue;
-        cudaSetDevice(g->id);
-        cudaEventRecord(g->begin_beside, g->beside);
-        for (uint32_t k = 0; k < n_products; k++)
-            if (!product->ops->run(cuda, product, error))
-                return false;
-        cudaEventRecord(g->end_beside, g->beside);
+/* What one GPU's thread enqueues; each GPU has one, because a process that launches for many GPUs
+ * in turn takes 5 us for each, longer than short messages last. */
+typedef struct {
+    OrrCuda *cuda;
+    OrrWork *w;
+    int i; /* of the process's GPUs */
+    uint32_t n, n_products, n_timed;
+    int *n_ready, n_lanes; /* threads that wait for the others; atomic */
+    GError *error;
+} Lane;
+
+static bool enqueue_one(const Lane *l, GError **error) {
+    const Collective *s = l->w->state;
+    if (!orr_cuda__nccl_ok(ncclGroupStart(), "ncclGroupStart", error))
+        return false;
+    ncclResult_t status = enqueue(&l->w->c, s, &s->members[l->i], l->cuda->gpus[l->i].stream);
+    ncclResult_t end = ncclGroupEnd();
+    return orr_cuda__nccl_ok(status != ncclSuccess ? status : end,
+                             orr_collective_name((OrrCollective)l->w->c.op), error);
+}
+
+/* Products, of which the first are timed. */
+static bool enqueue_beside(const Lane *l, GError **error) {
+    OrrGpu *g = &l->cuda->gpus[l->i];
+    OrrWork *product = ((Collective *)l->w->state)->members[l->i].product;
+    if (!product)
+        return true;
+    cudaEventRecord(g->begin_beside, g->beside);
+    for (uint32_t k = 0; k < l->n_products; k++) {
+        if (!product->ops->run(l->cuda, product, error))
+            return false;
+        if (k + 1 == l->n_timed)
+            cudaEventRecord(g->end_beside, g->beside);
     }
     return true;
+}
+
+/* The first collective is under way before the products begin. */
+static bool enqueue_lane(const Lane *l, GError **error) {
+    OrrGpu *g = &l->cuda->gpus[l->i];
+    if (!orr_cuda__ok(cudaEventRecord(g->begin, g->stream), "cudaEventRecord", error))
+        return false;
+    for (uint32_t i = 0; i < l->n; i++)
+        if (!enqueue_one(l, error) || (i == 0 && !enqueue_beside(l, error)))
+            return false;
+    return orr_cuda__ok(cudaEventRecord(g->end, g->stream), "cudaEventRecord", error);
+}
+
+static gpointer run_lane(gpointer data) {
+    Lane *l = data;
+    bool is_good = orr_cuda__ok(cudaSetDevice(l->cuda->gpus[l->i].id), "cudaSetDevice", &l->error);
+    g_atomic_int_inc(l->n_ready);
+    while (g_atomic_int_get(l->n_ready) < l->n_lanes) /* all begin together */
+        g_thread_yield();
+    if (is_good)
+        enqueue_lane(l, &l->error);
+    return NULL;
 }
 
 static bool elapsed(cudaEvent_t begin, cudaEvent_t end, double *ns, GError **error) {
@@ -218,18 +172,6 @@ static bool elapsed(cudaEvent_t begin, cudaEvent_t end, double *ns, GError **err
         !orr_cuda__ok(cudaEventElapsedTime(&ms, begin, end), "cudaEventElapsedTime", error))
         return false;
     *ns = fmax(*ns, ms * 1e6);
-    return true;
-}
-
-static bool mark(OrrCuda *cuda, const Collective *s, bool is_end, GError **error) {
-    for (int i = 0; i < cuda->n_gpus; i++) {
-        OrrGpu *g = &cuda->gpus[i];
-        if (s->members[i].takes_part &&
-            (!orr_cuda__ok(cudaSetDevice(g->id), "cudaSetDevice", error) ||
-             !orr_cuda__ok(cudaEventRecord(is_end ? g->end : g->begin, g->stream),
-                           "cudaEventRecord", error)))
-            return false;
-    }
     return true;
 }
 
@@ -246,27 +188,60 @@ static bool collect(OrrCuda *cuda, const Collective *s, double *ns, double *besi
     return true;
 }
 
+/* A thread a GPU; a process with one has no need of another. */
+static bool run_lanes(const Lane *like, GError **error) {
+    OrrCuda *cuda = like->cuda;
+    const Collective *s = like->w->state;
+    g_autofree Lane *lanes = g_new0(Lane, cuda->n_gpus);
+    g_autofree GThread **threads = g_new0(GThread *, cuda->n_gpus);
+    int n_ready = 0, n_lanes = 0;
+    for (int i = 0; i < cuda->n_gpus; i++)
+        n_lanes += s->members[i].takes_part;
+    for (int i = 0; i < cuda->n_gpus; i++) {
+        lanes[i] = *like;
+        lanes[i].i = i;
+        lanes[i].n_ready = &n_ready;
+        lanes[i].n_lanes = n_lanes;
+        if (s->members[i].takes_part && n_lanes > 1)
+            threads[i] = g_thread_new("lane", run_lane, &lanes[i]);
+        else if (s->members[i].takes_part)
+            run_lane(&lanes[i]);
+    }
+    GError *failed = NULL;
+    for (int i = 0; i < cuda->n_gpus; i++) {
+        if (threads[i])
+            g_thread_join(threads[i]);
+        if (lanes[i].error && !failed)
+            failed = lanes[i].error;
+        else
+            g_clear_error(&lanes[i].error);
+    }
+    if (!failed)
+        return true;
+    orr_cuda__abort_comms(cuda);
+    g_propagate_error(error, failed);
+    return false;
+}
+
 static bool time_collective(OrrCuda *cuda, OrrWork *w, uint32_t n, OrrTiming *timing,
                             GError **error) {
     Collective *s = w->state;
     double alone_ns = NAN, ns, beside_ns;
     if (w->c.has_compute && !time_alone(cuda, s, &alone_ns, error))
         return false;
-    uint32_t n_products = 0;
-    if (isfinite(alone_ns))
-        n_products = (uint32_t)CLAMP(ceil(s->last_ns * n / alone_ns), 1, 1000);
+    Lane lane = {.cuda = cuda, .w = w, .n = n};
+    if (isfinite(alone_ns)) {
+        double share = BESIDE_SHARE * s->last_ns * n / alone_ns;
+        lane.n_products = (uint32_t)CLAMP(ceil(share), 1, 1000);
+        lane.n_timed = MAX(lane.n_products / 2, 1);
+    }
     cuda->ranks->barrier(cuda->ranks);
-    if (!enqueue_beside(cuda, s, n_products, error) || !mark(cuda, s, false, error))
-        return false;
-    for (uint32_t i = 0; i < n; i++)
-        if (!run(cuda, w, error))
-            return false;
-    if (!mark(cuda, s, true, error) || !collect(cuda, s, &ns, &beside_ns, error))
+    if (!run_lanes(&lane, error) || !collect(cuda, s, &ns, &beside_ns, error))
         return false;
     timing->ns = s->last_ns = ns / n;
-    if (n_products) {
+    if (lane.n_products) {
         timing->compute_ns = alone_ns;
-        timing->compute_beside_ns = beside_ns / n_products;
+        timing->compute_beside_ns = beside_ns / lane.n_timed;
     }
     return true;
 }
@@ -403,7 +378,7 @@ OrrWork *orr_cuda__collective(OrrCuda *cuda, const OrrCase *c, GError **error) {
         orr_cuda__refuse(error, elements ? "needs more GPUs" : "fewer elements than GPUs");
         return NULL;
     }
-    if (!need_comms(cuda, c, error))
+    if (!orr_cuda__need_comms(cuda, c, error))
         return NULL;
     OrrWork *w = orr_cuda__work(&ops, c, cuda->gpus);
     Collective *s = w->state = g_new0(Collective, 1);
@@ -419,29 +394,10 @@ OrrWork *orr_cuda__collective(OrrCuda *cuda, const OrrCase *c, GError **error) {
     orr_cuda__release(cuda, w);
     return NULL;
 }
-
-char *orr_cuda__nccl_version(void) {
-    int v = 0;
-    if (ncclGetVersion(&v) != ncclSuccess)
-        return g_strdup("");
-    return g_strdup_printf("%d.%d.%d", v / 10000, v % 10000 / 100, v % 100);
-}
-
-void orr_cuda__nccl_close(OrrCuda *cuda) {
-    drop_comms(cuda);
-}
 #else
 OrrWork *orr_cuda__collective(OrrCuda *cuda, const OrrCase *c, GError **error) {
     (void)cuda, (void)c;
     orr_cuda__refuse(error, "this program was built without NCCL");
     return NULL;
-}
-
-char *orr_cuda__nccl_version(void) {
-    return g_strdup("");
-}
-
-void orr_cuda__nccl_close(OrrCuda *cuda) {
-    (void)cuda;
 }
 #endif

@@ -23,7 +23,7 @@ typedef struct {
  * cublasSetWorkspace. */
 #define ORR_WORKSPACE_BYTES ((size_t)32 << 20)
 
-typedef struct OrrCollectives OrrCollectives; /* cuda_nccl.c */
+typedef struct OrrCollectives OrrCollectives; /* cuda_comms.h */
 
 typedef struct {
     OrrDevice base;

@@ -16,7 +16,9 @@ array hollow[4] = [6, 4, 8, 12]
 set title sprintf("Collectives of %s: measured (points) and fitted (lines)", machine)
 set logscale x 2
 set logscale y
-set format x '%.0b %BB'
+set format x '%.0b%BB'
+set key font ',9' spacing 1 maxrows 40
+set yrange [all_max_y / 3000 : *]
 set xlabel 'size'
 set ylabel 'bus bandwidth, GB/s'
 name(i) = system(sprintf("awk -F, -v want=%d 'BEGIN { b = 0; empty = 0 } /^$/ { empty++; next } \

@@ -322,5 +322,5 @@ double coll_row_model_us(const CollRow *row, const struct OrrCollConstants *cons
     GError *error = NULL;
     if (!orr_collective_plan(row->kind, row->bytes, row->dtype, &row->place, &force, plan, &error))
         g_error("%s: %s", row->system, error->message);
-    return orr_collective_timed_ns(plan, row->bytes, &row->place, row->timed) / 1e3;
+    return orr_collective_timed_ns(plan, row->bytes, &row->place, row->timed, constants) / 1e3;
 }

@@ -279,14 +279,14 @@ static void test_one_process_launches_for_all_its_gpus(void **state) {
     OrrCommPlace node = h100(1);
     OrrCollPlan plan;
     assert_true(orr_collective_plan(ORR_ALL_REDUCE, 1024, ORR_FP32, &node, NULL, &plan, NULL));
-    double ranks = orr_collective_timed_ns(&plan, 1024, &node, ORR_TIMED_RANKS);
-    double one = orr_collective_timed_ns(&plan, 1024, &node, ORR_TIMED_ONE_PROCESS);
-    double torch = orr_collective_timed_ns(&plan, 1024, &node, ORR_TIMED_TORCH);
+    double ranks = orr_collective_timed_ns(&plan, 1024, &node, ORR_TIMED_RANKS, NULL);
+    double one = orr_collective_timed_ns(&plan, 1024, &node, ORR_TIMED_ONE_PROCESS, NULL);
+    double torch = orr_collective_timed_ns(&plan, 1024, &node, ORR_TIMED_TORCH, NULL);
     assert_near(ranks, (double)orr_collective_ns(&plan, 1024), 1e-12);
     assert_near(one, 8 * (4900 + 270), 1e-12);
     assert_near(torch - ranks, 20000, 1e-12);
     assert_true(orr_collective_plan(ORR_ALL_REDUCE, GIB, ORR_FP32, &node, NULL, &plan, NULL));
-    assert_near(orr_collective_timed_ns(&plan, GIB, &node, ORR_TIMED_ONE_PROCESS),
+    assert_near(orr_collective_timed_ns(&plan, GIB, &node, ORR_TIMED_ONE_PROCESS, NULL),
                 (double)orr_collective_ns(&plan, GIB), 1e-12);
 }
 

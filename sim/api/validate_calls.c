@@ -113,7 +113,8 @@ static void judge(const Call *c, OrrValidation *v) {
         g_error_free(error);
     } else if (!row.reason) {
         row.measured = call->time_ns;
-        row.predicted = orr_collective_timed_ns(&plan, call->bytes, &c->place, call->timed);
+        row.predicted =
+            orr_collective_timed_ns(&plan, call->bytes, &c->place, call->timed, c->constants);
     }
     g_array_append_val(v->rows, row);
 }

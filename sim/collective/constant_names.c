@@ -38,6 +38,8 @@ static const Member common_members[] = {
     {"send.eff_frac", offsetof(OrrCollConstants, send_eff_frac)},
     {"lone.eff_frac", offsetof(OrrCollConstants, lone_eff_frac)},
     {"sharp.eff_frac", offsetof(OrrCollConstants, sharp_eff_frac)},
+    {"host.launch_ns", offsetof(OrrCollConstants, host_launch_ns)},
+    {"host.channel_ns", offsetof(OrrCollConstants, host_channel_ns)},
 };
 
 static double *member(void *base, const Member *table, guint n, const char *key) {

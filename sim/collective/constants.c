@@ -95,6 +95,13 @@ static const OrrCollConstants shipped = {
     .send_eff_frac = 0.86,       /* "8x A100 NVLink sendrecv": 195 of 300 GB/s */
     .lone_eff_frac = 0.965,      /* NVIDIA/nccl-tests issue 290: 46 to 48 GB/s a NDR NIC */
     .sharp_eff_frac = 0.5,       /* H0065 to H0074: a SHARP job at 195 of 400 GB/s */
+    /* Messages that no kernel needs so long for, a GPU of eight A100: 4.3 us (nccl-tests logs of
+     * NCCL 2.8, the same for all collectives and for 0 bytes), 5.2 (H0181 less its channel), 5.3
+     * (NVIDIA/nccl issue 1809): mean 4.9. */
+    .host_launch_ns = 4900,
+    /* Those logs from 64 KiB to 1 MiB (36.0, 40, 47, 60, 75 us with 2, 4, 8, 16, 24 channels): 0.21
+     * us; H0181 to H0188 0.31; vTrain's tables at 1 MiB, 11.6 us a GPU with 24 channels, 0.28. */
+    .host_channel_ns = 270,
 };
 
 const OrrCollConstants *orr_coll_constants_default(void) {

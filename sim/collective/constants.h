@@ -48,6 +48,9 @@ typedef struct OrrCollConstants {
     double send_eff_frac;          /* of the rate of pairs, one send to one peer inside a domain */
     double lone_eff_frac;          /* of the NIC, where a domain has one member only */
     double sharp_eff_frac;         /* of the NICs, where the fabric's switches reduce */
+    /* Of the host, where one process launches for many GPUs (timed.h): a launch, and each channel
+     * of its kernel. Steps of training have a process a GPU. */
+    double host_launch_ns, host_channel_ns;
 } OrrCollConstants;
 
 /* The shipped constants; static, never freed. */

@@ -7,13 +7,6 @@
 
 #include <math.h>
 
-/* A launch on one GPU, from messages that no kernel needs so long for: 34.5 us for eight A100
- * (nccl-tests logs of NCCL 2.8, the same for all collectives and for 0 bytes), 41.6 (H0181 less its
- * channel), 42.3 (NVIDIA/nccl issue 1809): mean 4.9 us a GPU. */
-#define LAUNCH_NS 4900.0
-/* Each channel: 0.21 us (those logs, 64 KiB to 1 MiB: 36.0, 40, 47, 60, 75 us for 2, 4, 8, 16, 24
- * channels), 0.31 (H0181 to H0188), 0.28 (vTrain's tables at 1 MiB: 11.6 us a GPU with 24). */
-#define CHANNEL_NS 270.0
 /* NCCL, src/enqueue.cc: 512 threads a channel; 8 bytes a thread and rank with LL and LL128, 64 with
  * Simple are enough for another channel. */
 #define CHANNEL_THREADS 512.0
@@ -23,18 +16,20 @@
  * to 34). */
 #define TORCH_CALL_NS 20000.0
 
-static double host_ns(const OrrCollPlan *plan, int64_t bytes, const OrrCommPlace *place) {
+static double host_ns(const OrrCollPlan *plan, int64_t bytes, const OrrCommPlace *place,
+                      const OrrCollConstants *k) {
     uint32_t n = place->max_per_node; /* that a process has */
     double per_thread = plan->proto == ORR_PROTO_SIMPLE ? 64 : 8;
     double channel_bytes = CHANNEL_THREADS * per_thread * place->n_ranks;
     double channels = fmin(plan->n_channels, fmax(1, floor((double)bytes / channel_bytes)));
-    return n * (LAUNCH_NS + channels * CHANNEL_NS);
+    return n * (k->host_launch_ns + channels * k->host_channel_ns);
 }
 
 double orr_collective_timed_ns(const OrrCollPlan *plan, int64_t bytes, const OrrCommPlace *place,
-                               OrrTimed timed) {
+                               OrrTimed timed, const OrrCollConstants *constants) {
+    const OrrCollConstants *k = constants ? constants : orr_coll_constants_default();
     double ns = (double)orr_collective_ns(plan, bytes);
     if (timed == ORR_TIMED_ONE_PROCESS)
-        return fmax(ns, host_ns(plan, bytes, place));
+        return fmax(ns, host_ns(plan, bytes, place, k));
     return timed == ORR_TIMED_TORCH ? ns + TORCH_CALL_NS : ns;
 }

@@ -3,11 +3,12 @@
 #ifndef ORR_COLLECTIVE_TIMED_H
 #define ORR_COLLECTIVE_TIMED_H
 
-#include "sim/collective/collective.h"
+#include "sim/collective/constants.h"
 #include "sim/facts/measured.h"
 
-/* ns that a tool which times as @timed says shows for @plan over @bytes at @place. */
+/* ns that a tool which times as @timed says shows for @plan over @bytes at @place. @constants NULL:
+ * the shipped ones. */
 double orr_collective_timed_ns(const OrrCollPlan *plan, int64_t bytes, const OrrCommPlace *place,
-                               OrrTimed timed);
+                               OrrTimed timed, const OrrCollConstants *constants);
 
 #endif

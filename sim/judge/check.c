@@ -17,7 +17,8 @@ double orr_check__expected_ns(const OrrCheckCase *c, const OrrMeasuredCollective
     OrrDtype dtype = row->dtype < ORR_N_DTYPES ? row->dtype : ORR_FP32;
     if (!orr_collective_plan(c->table->kind, row->bytes, dtype, &c->place, &c->force, plan, error))
         return 0;
-    return orr_collective_timed_ns(plan, row->bytes, &c->place, c->table->timed);
+    return orr_collective_timed_ns(plan, row->bytes, &c->place, c->table->timed,
+                                   c->force.constants);
 }
 
 double orr_check__error(const OrrCheckCase *c) {

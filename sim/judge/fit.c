@@ -44,8 +44,8 @@ static double predict(const Work *w, const Row *row) {
         return 0;
     /* without the rounding to whole ns, for the derivatives */
     double ns = (double)plan.latency_ns + (double)row->bytes / plan.bytes_per_s * 1e9;
-    double seen_ns =
-        orr_collective_timed_ns(&plan, row->bytes, &row->table->place, row->table->table->timed);
+    double seen_ns = orr_collective_timed_ns(&plan, row->bytes, &row->table->place,
+                                             row->table->table->timed, &w->fit->constants);
     return row->table->table->timed == ORR_TIMED_RANKS ? ns : seen_ns;
 }
 
@@ -127,7 +127,7 @@ static void offer_net(Work *w, OrrNet net) {
 static void offer_all(Work *w, const OrrFitTable *tables, uint32_t n_tables) {
     uint32_t archs = 0, nets = 0;
     unsigned lone = 0; /* bits: groups of one GPU a domain, of more */
-    bool has_pcie = false, has_sends = false;
+    bool has_pcie = false, has_sends = false, has_host = false;
     for (uint32_t t = 0; t < n_tables; t++) {
         const OrrCommPlace *p = &tables[t].place;
         if (!(archs >> p->arch & 1))
@@ -137,6 +137,7 @@ static void offer_all(Work *w, const OrrFitTable *tables, uint32_t n_tables) {
             offer_net(w, p->net);
         nets |= p->n_domains > 1 ? 1u << p->net : 0;
         has_pcie = has_pcie || p->nvlink == ORR_NVLINK_NONE;
+        has_host = has_host || tables[t].table->timed == ORR_TIMED_ONE_PROCESS;
         has_sends = has_sends || tables[t].table->kind == ORR_SEND_RECV;
         lone |= p->n_domains > 1 ? 1 << (p->max_per_domain > 1) : 0;
     }
@@ -144,6 +145,10 @@ static void offer_all(Work *w, const OrrFitTable *tables, uint32_t n_tables) {
         offer_pcie(w);
     if (has_sends)
         offer(w, "send", "eff_frac", &w->fit->constants.send_eff_frac);
+    if (has_host) {
+        offer(w, "host", "launch_ns", &w->fit->constants.host_launch_ns);
+        offer(w, "host", "channel_ns", &w->fit->constants.host_channel_ns);
+    }
     if (lone == 3) /* else it is not told from the network's own share */
         offer(w, "lone", "eff_frac", &w->fit->constants.lone_eff_frac);
 }
