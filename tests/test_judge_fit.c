@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/collective/constant_names.h"
+#include "sim/collective/timed.h"
 #include "sim/judge/fit.h"
 
 #define N_TABLES 3
@@ -107,11 +108,59 @@ static void test_rows_faster_than_the_link_are_refused(void **state) {
     assert_true(fit->after_frac < 0.001);
 }
 
+/* The switch reduces: an all-reduce may show more than a wire carries, a gather may not. */
+static void test_nvls_above_the_wire_is_legal_for_all_reduce_alone(void **state) {
+    (void)state;
+    OrrMeasuredCollective row = {.bytes = INT64_C(1) << 30, .dtype = ORR_FP32, .line = 7};
+    OrrMeasuredTable table = {
+        .name = (char *)"log", .kind = ORR_ALL_REDUCE, .n_ranks = 8, .rows = &row, .n_rows = 1};
+    OrrFitTable fit = {
+        .table = &table, .place = node(8), .force = {.algo = ORR_N_ALGOS, .proto = ORR_N_PROTOS}};
+    fit.place.arch = ORR_ARCH_HOPPER;
+    fit.place.has_nvls = true;
+    fit.place.nvlink_bytes_per_s = 450e9;
+    row.out_of_place.time_ns = (double)row.bytes * 1.75 / 480e9 * 1e9; /* 480 GB/s on the bus */
+    g_autoptr(OrrFit) sum = orr_judge_fit(&fit, 1, NULL, NULL);
+    assert_non_null(sum);
+    assert_int_equal(sum->n_refused, 0);
+    table.kind = ORR_ALL_GATHER;
+    row.out_of_place.time_ns = (double)row.bytes * 0.875 / 480e9 * 1e9;
+    g_autoptr(GError) error = NULL;
+    assert_null(orr_judge_fit(&fit, 1, NULL, &error));
+}
+
+/* Times that the launches of one process hide tell its host, not the kernels. */
+static void test_one_process_shows_its_host_in_short_messages(void **state) {
+    (void)state;
+    Machine m;
+    OrrCollConstants truth = *orr_coll_constants_default();
+    truth.host_launch_ns = 7000;
+    synthesize(&m, NULL);
+    for (int t = 0; t < N_TABLES; t++) {
+        m.tables[t].timed = ORR_TIMED_ONE_PROCESS;
+        m.fits[t].force.proto = ORR_PROTO_LL; /* 10 to 15 us, less than the launches take */
+        for (int i = 0; i < N_ROWS; i++) {
+            OrrMeasuredCollective *row = &m.rows[t][i];
+            OrrCollPlan plan;
+            assert_true(orr_collective_plan(ORR_ALL_GATHER, row->bytes, ORR_FP32, &m.fits[t].place,
+                                            &m.fits[t].force, &plan, NULL));
+            row->out_of_place.time_ns = orr_collective_timed_ns(&plan, row->bytes, &m.fits[t].place,
+                                                                ORR_TIMED_ONE_PROCESS, &truth);
+        }
+    }
+    g_autoptr(OrrFit) fit = orr_judge_fit(m.fits, N_TABLES, NULL, NULL);
+    assert_non_null(fit);
+    assert_near(fitted(fit, "host.launch_ns"), 7000, 0.02);
+    assert_true(fit->after_frac < 0.005);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constants_come_back_within_2_percent),
         cmocka_unit_test(test_what_no_row_tells_stays),
         cmocka_unit_test(test_rows_faster_than_the_link_are_refused),
+        cmocka_unit_test(test_nvls_above_the_wire_is_legal_for_all_reduce_alone),
+        cmocka_unit_test(test_one_process_shows_its_host_in_short_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
