@@ -63,8 +63,8 @@ static bool read_result(const Reader *r, JsonObject *o, GError **error) {
     const char *type, *name = NULL, *root = NULL;
     uint32_t element_bytes;
     int64_t value;
-    if (!orr_json_int(r->json, o, "size", 0, INT64_MAX, &row.bytes, error) ||
-        !orr_json_int(r->json, o, "count", 0, INT64_MAX, &row.count, error) ||
+    if (!orr_json_int(r->json, o, "size", 0, ORR_CALIBRATE_MAX_BYTES, &row.bytes, error) ||
+        !orr_json_int(r->json, o, "count", 0, ORR_CALIBRATE_MAX_BYTES, &row.count, error) ||
         !orr_json_string(r->json, o, "type", &type, error) ||
         !read_call(r, o, "out_of_place", &row.out_of_place, error) ||
         !read_call(r, o, "in_place", &row.in_place, error))

@@ -5,6 +5,8 @@
 #include "calibrate/nccl_tests.h"
 #include "sim/io/log.h"
 
+#define ORR_CALIBRATE_MAX_BYTES (INT64_C(1) << 50) /* ours: no buffer is as large */
+
 /* A table in the making. */
 typedef struct {
     OrrMeasuredTable *table;

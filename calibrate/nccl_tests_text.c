@@ -197,7 +197,7 @@ static bool fits_column(const Reader *r, guint at, const char *word) {
     switch (r->columns[at]) {
     case C_SIZE:
     case C_COUNT:
-        return orr_log_int(word, &number) && number >= 0;
+        return orr_log_int(word, &number) && number >= 0 && number <= ORR_CALIBRATE_MAX_BYTES;
     case C_ROOT:
         return orr_log_int(word, &number) && number >= -1;
     case C_TYPE:
