@@ -14,7 +14,9 @@ done | grep . && exit 1
 samples='nccl_tests files/nccl-tests-logs
 check files/nccl-tests-logs
 run_log files/megatron-logs files/torchtitan-logs
+compare files/megatron-logs files/torchtitan-logs
 import_topology files/nccl-topo-xml files/hwloc-xml files/ibnetdiscover files/nvidia-smi-topo
+import_config files/train-configs
 import_hf files/hf-configs
 import_failures files/failure-traces
 kineto files/kineto-traces
