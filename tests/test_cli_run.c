@@ -50,6 +50,10 @@ static void test_bad_lines_and_files_are_told(void **state) {
     static const Case cases[] = {
         {"run", 2, {"usage: orrery run RUN"}},
         {"run llama70b-500b-8", 1, {"see orrery step llama70b-", "--set"}},
+        {"run qwen2-1.5b-2 --set run.steps=9 --set checkpoint.stores=d --set d.bandwidth=1GB/s "
+         "--set d.network=peers --set checkpoint.interval_steps=3",
+         3,
+         {"1 nodes", "have no way there"}},
         {"run bloom-176b-saves --seeds 0", 2, {"--seeds 0", "whole number from 1"}},
         {"run bloom-176b-saves --json --csv", 2, {"not both"}},
         {"run bloom-176b-save", 3, {"bloom-176b-save"}},

@@ -286,6 +286,26 @@ static void test_one_hand_repairs_one_node_after_the_other(void **state) {
     assert_int_equal(MAX(first_ns, both_ns - first_ns), longer_ns);
 }
 
+/* Erlang's C: three nodes an hour, four hands, an hour each. */
+static void test_nodes_wait_for_a_hand_as_long_as_erlang_says(void **state) {
+    (void)state;
+    g_autoptr(OrrRunSpec) s = plain();
+    s->length_ns = 10000 * 3600 * S;
+    s->recovery.repair_hands = 4;
+    OrrFailureKind *k = orr_run_spec_add_kind(s, "node");
+    k->n_units = 100, k->mean_ns = 100 * 1200e9;
+    k->nodes = 1, k->repair_ns = 3600 * S;
+    OrrRunSeed o = simulate(s, 1);
+    double busy = 3.0, sum = 0, term = 1; /* offered load; 1 + a + a^2/2 + a^3/6 */
+    for (int i = 0; i < 4; i++)
+        sum += term, term *= busy / (i + 1);
+    double last = term * 4 / (4 - busy), waits = last / (sum + last);
+    assert_near(waits, 0.5094, 1e-4);
+    assert_near((double)o.repairs, 30000, 0.02);
+    assert_near((double)o.repair_wait_ns / (double)o.repairs / 3600e9, waits / (4 - busy), 0.08);
+    orr_run_seed_clear(&o);
+}
+
 /* The wait is exponential, and what would strike meanwhile strikes others. */
 static void test_stop_goes_back_to_the_queue(void **state) {
     (void)state;
@@ -597,6 +617,7 @@ int main(void) {
         cmocka_unit_test(test_steps_are_longer_while_a_checkpoint_is_on_their_links),
         cmocka_unit_test(test_writes_share_links_with_the_training),
         cmocka_unit_test(test_one_hand_repairs_one_node_after_the_other),
+        cmocka_unit_test(test_nodes_wait_for_a_hand_as_long_as_erlang_says),
         cmocka_unit_test(test_stop_goes_back_to_the_queue),
         cmocka_unit_test(test_hot_spare_needs_no_start_of_all),
         cmocka_unit_test(test_periodic_stops_and_hangs_seen_by_hand),

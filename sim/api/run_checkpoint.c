@@ -184,6 +184,13 @@ static bool set_tier(OrrRun *run, const OrrSave *save, const Paths *p, uint32_t 
                               "%s: [%s] network = %s: needs a job to simulate; network = own "
                               "would do",
                               run->file->name, s->name, orr_store_network_names[s->network]);
+    bool has_way = p->node.nics > 0 && (s->network == ORR_STORE_COMPUTE || run->shape.nodes > 1);
+    if (!is_own && !has_way)
+        return orr_fail_input(error,
+                              "%s: [%s] network = %s: %u nodes with %s NICs have no way there; "
+                              "network = own would do",
+                              run->file->name, s->name, orr_store_network_names[s->network],
+                              run->shape.nodes, p->node.nics > 0 ? "their" : "no");
     uint32_t own = 0;
     OrrTraffic t = traffic_of(run, p, i, &own);
     double alone[ORR_MAX_TIERS], beside[ORR_MAX_TIERS],
