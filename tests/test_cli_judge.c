@@ -133,6 +133,23 @@ static void test_check_does_not_alarm_on_sound_machines(void **state) {
     }
 }
 
+static void test_check_takes_a_listing_of_the_node(void **state) {
+    (void)state;
+    g_autofree char *xml = shared("nccl-topo-xml/oci-H100-topology.xml");
+    g_autofree char *log = shared("nccl-tests-logs/oci-1.log");
+    g_autofree char *line = g_strdup_printf("check %s %s", xml, log);
+    expect(line, 0, SAID("16 GPUs, a group on 2 nodes, which leaves the node", "within the"));
+    g_autofree char *table = shared("nvidia-smi-topo/8gpu-a100-10nic.txt");
+    g_autofree char *unnamed = g_strdup_printf("check %s %s", table, log);
+    expect(unnamed, 3, SAID("--gpu"));
+    g_autofree char *named =
+        g_strdup_printf("check %s %s --gpu a100-sxm-80 --nic 200G --tolerance 99%%", table, log);
+    Result r = orrery(named);
+    assert_true(r.status == 0 || r.status == 1);
+    assert_non_null(strstr(r.out, "a group on 2 nodes"));
+    result_clear(&r);
+}
+
 static void test_check_refuses_what_it_cannot_place(void **state) {
     (void)state;
     g_autofree char *log = corpus("check/sockets.log");
@@ -222,6 +239,7 @@ int main(void) {
         cmocka_unit_test(test_check_names_sockets_with_the_words_of_nccl),
         cmocka_unit_test(test_check_shows_the_group),
         cmocka_unit_test(test_check_does_not_alarm_on_sound_machines),
+        cmocka_unit_test(test_check_takes_a_listing_of_the_node),
         cmocka_unit_test(test_check_refuses_what_it_cannot_place),
         cmocka_unit_test(test_compare_takes_the_timers_of_a_real_log),
         cmocka_unit_test(test_compare_takes_real_traces),

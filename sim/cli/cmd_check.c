@@ -6,6 +6,7 @@
 #include "sim/cluster/cluster.h"
 #include "sim/collective/nccl_env.h"
 #include "sim/collective/place.h"
+#include "sim/cli/listing.h"
 #include "sim/io/csv.h"
 #include "sim/io/file.h"
 #include "sim/io/json_write.h"
@@ -25,6 +26,8 @@ static const OrrOption options[] = {
     {"tolerance", 0, "FRACTION", false, "how far the plateau may be off; default: 20 %"},
     {"nodes", 0, "N", false, "how many nodes took part, where the log does not say"},
     {"gpus", 0, "N", false, "how many GPUs took part, where the log does not say"},
+    {"gpu", 0, "NAME", false, "of a listing that does not name its GPUs (orrery list gpus)"},
+    {"nic", 0, "RATE", false, "of a listing that does not say it, such as 400G"},
     {"op", 0, "KIND", false, "the collective, where the log does not say"},
     ORR_OPTION_HELP,
     ORR_OPTION_END,
@@ -49,18 +52,34 @@ typedef struct {
     OrrCheckCauses all; /* of all tables together, if there are several and one is out */
 } Answers;
 
+static OrrCluster *load_cluster(const OrrCli *cli, const OrrMeasuredTable *t, int64_t n_nodes,
+                                GError **error) {
+    const char *ref = orr_cli_argument(cli, 0);
+    if (!orr_cli_is_listing(ref))
+        return orr_topology_cluster(ref, NULL, error);
+    g_autoptr(GString) notes = g_string_new(NULL);
+    OrrImport import = {.path = ref,
+                        .gpu = orr_cli_value(cli, "gpu"),
+                        .nic = orr_cli_value(cli, "nic"),
+                        .n_nodes = (guint)n_nodes,
+                        .notes = notes};
+    OrrCluster *cluster = orr_cli_listing_cluster(&import, t->n_ranks, error);
+    fputs(notes->str, stderr);
+    return cluster;
+}
+
 /* As many GPUs of each node as took part, on the first nodes of a machine large enough. */
 static OrrCluster *place_table(const OrrCli *cli, const OrrMeasuredTable *t, uint32_t *n_nodes,
                                OrrCommPlace *place, GError **error) {
     const char *ref = orr_cli_argument(cli, 0);
-    g_autoptr(OrrCluster) whole = orr_topology_cluster(ref, NULL, error);
+    int64_t told = t->n_nodes;
+    if (!orr_cli_int(cli, "nodes", 1, t->n_ranks, &told, error))
+        return NULL;
+    g_autoptr(OrrCluster) whole = load_cluster(cli, t, told, error);
     if (!whole)
         return NULL;
     uint32_t node = orr_cluster_spec(whole)->node->gpus;
-    int64_t asked = t->n_nodes ? t->n_nodes : (t->n_ranks + node - 1) / node;
-    if (!orr_cli_int(cli, "nodes", 1, t->n_ranks, &asked, error))
-        return NULL;
-    *n_nodes = (uint32_t)asked;
+    *n_nodes = (uint32_t)(told ? told : (t->n_ranks + node - 1) / node);
     uint32_t per_node = (t->n_ranks + *n_nodes - 1) / *n_nodes;
     if (per_node > node || t->n_ranks % *n_nodes != 0 ||
         *n_nodes * node > orr_cluster_spec(whole)->n_gpus) {
@@ -372,8 +391,10 @@ const OrrCommand orr_cmd_check = {
     .summary = "hold a log of collectives against what the machine should do",
     .synopsis = "CLUSTER LOG...",
     .description =
-        "CLUSTER is a name (orrery list clusters), the path of a cluster file (orrery import "
-        "topology makes one of an NCCL XML or of nvidia-smi topo -m), or a one-line shape; LOG the "
+        "CLUSTER is a name (orrery list clusters), the path of a cluster file, a one-line shape, "
+        "or "
+        "a listing of a node as orrery import topology takes it (NCCL XML, nvidia-smi topo -m); "
+        "LOG the "
         "output of nccl-tests, rccl-tests or PyTorch's all_reduce_bench, with or without NCCL's "
         "own "
         "lines. Prints expected and measured time and bandwidth by size and their ratio at the "
