@@ -14,7 +14,7 @@ bool orr_cli_is_listing(const char *ref) {
 static OrrCluster *load_text(const char *text, GError **error) {
     g_autofree char *path = NULL;
     g_autoptr(GError) flaw = NULL;
-    int file = g_file_open_tmp("orrery-listing-XXXXXX.ini", &path, &flaw);
+    int file = g_file_open_tmp(NULL, &path, &flaw);
     if (file < 0 || close(file) != 0 || !g_file_set_contents(path, text, -1, &flaw)) {
         g_set_error(error, ORR_ERROR, ORR_ERROR_ENV, "no temporary file: %s",
                     flaw ? flaw->message : "it cannot be closed");
