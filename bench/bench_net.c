@@ -5,8 +5,10 @@
 
 #include <glib.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { HOSTS = 16384, PER_LEAF = 32, LEAVES = HOSTS / PER_LEAF };
 
@@ -25,6 +27,13 @@ typedef struct {
     uint64_t random, n_retimes;
     uint32_t uplinks;
 } Bench;
+
+/* Of the process: other processes' turns do not count. */
+static double cpu_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
 
 static uint64_t draw(Bench *b, uint64_t below) {
     uint64_t z = (b->random += UINT64_C(0x9e3779b97f4a7c15)); /* splitmix64 */
@@ -95,18 +104,16 @@ int main(int argc, char **argv) {
     b.uses = g_malloc_n(n_flows, sizeof *b.uses);
     b.ends = g_new0(int64_t, n_flows);
     b.activity_of = g_new0(uint32_t, n_flows);
-    int64_t t0 = g_get_monotonic_time();
+    double t0 = cpu_us();
     for (uint32_t i = 0; i < n_flows; i++)
         start(&b, i, 0);
-    int64_t t1 = g_get_monotonic_time();
+    double t1 = cpu_us();
     orr_fluid_settle(b.fluid, 0, retimed, &b);
-    int64_t t2 = g_get_monotonic_time();
+    double t2 = cpu_us();
     OrrFluidStats first, stats;
     orr_fluid_stats(b.fluid, &first);
-    printf("start: %.1f ns a flow; first settle: %.1f ns a flow, %" PRIu64
-           " with headroom, %" PRIu64 " solves, %" PRIu64 " solved\n",
-           1e3 * (double)(t1 - t0) / n_flows, 1e3 * (double)(t2 - t1) / n_flows, first.headroom,
-           first.solves, first.solved_activities);
+    printf("start: %.0f ns a flow; first settle: %.0f ns a flow\n", 1e3 * (t1 - t0) / n_flows,
+           1e3 * (t2 - t1) / n_flows);
     b.n_retimes = 0;
     for (uint32_t i = 0; i < n_events;) {
         Event e = pop(&b);
@@ -117,15 +124,15 @@ int main(int argc, char **argv) {
         orr_fluid_settle(b.fluid, e.end_ns, retimed, &b);
         i++;
     }
-    int64_t t3 = g_get_monotonic_time();
+    double t3 = cpu_us();
     orr_fluid_stats(b.fluid, &stats);
-    printf(
-        "end, start, settle: %.2f us an event; per event %.2f solves, %.1f solved, %.1f retimed, "
-        "%.1f %% with headroom\n",
-        (double)(t3 - t2) / n_events, (double)(stats.solves - first.solves) / n_events,
-        (double)(stats.solved_activities - first.solved_activities) / n_events,
-        (double)b.n_retimes / n_events,
-        100.0 * (double)(stats.headroom - first.headroom) / n_events);
+    double n_solves = (double)(stats.solves - first.solves);
+    printf("%u flows, %u hosts: %.0f events/s, %.1f links set an event, %.1f flows on each, %.1f "
+           "rates moved an event, %.1f %% started without a solve\n",
+           n_flows, (uint32_t)HOSTS, 1e6 * n_events / (t3 - t2), n_solves / n_events,
+           (double)(stats.solved_activities - first.solved_activities) / fmax(1, n_solves),
+           (double)b.n_retimes / n_events,
+           100.0 * (double)(stats.headroom - first.headroom) / n_events);
     orr_fluid_free(b.fluid);
     g_free(b.uses);
     g_free(b.heap);

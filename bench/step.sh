@@ -127,3 +127,6 @@ for mode in "" --unfold; do
     grow "layers" 16 64 256 1024 -- "${tiny[@]}" "${four[@]}" --set model.layers=@ \
         --set "batch.global=16 sequences" $mode
 done
+
+# Detailed collectives and the solver.
+"$top/bench/net.sh" "$scale"

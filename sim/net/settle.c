@@ -3,13 +3,14 @@
  *
  * An activity stops at the lowest level of its links and its top; a link is full at a level that
  * depends only on who has stopped below it. So changes spread upwards in level alone, and a search
- * in order of level looks at each link at most twice. A link whose level is not its goal (the level
- * that the others' stops give it) waits under the lower of the two: if the goal is lower it becomes
- * the level; if it is higher, the link first lets all go, and stops them again when the search
- * comes to its goal. Then the links of the activities that moved compute their goals anew. Source:
- * the scheme of Ramalingam and Reps 1996, An incremental algorithm for a generalization of the
- * shortest-path problem, applied to progressive filling. Cost: 5 to 10 us a link whose level
- * changes, with a handful of activities on each. */
+ * in order of level looks at each link a few times at most. A link whose level is not its goal (the
+ * level that the others' stops give it) waits under the lower of the two: the goal becomes the
+ * level. The second time in a search that a link should rise, it first lets all go, and stops them
+ * again when the search comes to its goal, so that links do not raise each other in small steps.
+ * Then the links of the activities that moved compute their goals anew; a link that stops nobody
+ * and has room for the change is left alone. Source: the scheme of Ramalingam and Reps 1996, An
+ * incremental algorithm for a generalization of the shortest-path problem, applied to progressive
+ * filling. Cost: 5 to 10 us a link whose level changes, with a handful of activities on each. */
 #include "sim/net/fluid.h"
 
 #include "sim/net/fluid_priv.h"
