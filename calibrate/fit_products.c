@@ -10,6 +10,8 @@
 #define JUDGED_SIDE 512  /* as in the shipped fits: below, training hardly goes */
 #define RARE_WEIGHT 0.2  /* the same */
 #define LONG_FLOPS 1e12  /* products bound by computation everywhere: about a millisecond */
+#define STRAY 3.0        /* ours: rows so many times off the first fit are left out of the second */
+#define WIDEST 3.9       /* ln 49: ratios that a table may hold (tables.c) */
 #define MAX_SURFACES 40u /* types x masks x passes, and products */
 
 /* One series in the making. */
@@ -84,6 +86,47 @@ static void add(Series *s, FitRow row, guint source) {
     g_array_append_val(s->sources, source);
 }
 
+static const OrrRecordRow *source_of(const OrrFitWork *w, const Series *s, guint i) {
+    return &g_array_index(w->rows->rows, OrrRecordRow, g_array_index(s->sources, guint, i));
+}
+
+/* Takes out rows that are far off @surface; true if there were any and enough are left. */
+static bool drop_strays(OrrFitWork *w, Series *s, const OrrSurface *surface) {
+    guint n = 0, n_before = s->fit_rows->len;
+    for (guint i = 0; i < n_before; i++) {
+        const FitRow *row = &g_array_index(s->fit_rows, FitRow, i);
+        double off = row->ns / fit_form_fitted_ns(&s->form, surface, row);
+        if (off > STRAY || off < 1 / STRAY) {
+            const OrrRecordRow *r = source_of(w, s, i);
+            g_ptr_array_add(w->fit->notes,
+                            g_strdup_printf("%s:%u: %s: %.1f times what the other rows say; an "
+                                            "outlier, not used",
+                                            (const char *)w->rows->files->pdata[r->file], r->line,
+                                            s->name, off));
+            continue;
+        }
+        g_array_index(s->fit_rows, FitRow, n) = *row;
+        g_array_index(s->sources, guint, n++) = g_array_index(s->sources, guint, i);
+    }
+    g_array_set_size(s->fit_rows, n);
+    g_array_set_size(s->sources, n);
+    s->rows.n_rows = n;
+    return n < n_before && n >= LEAST_ROWS;
+}
+
+static bool is_sane(const OrrSurface *surface) {
+    for (uint32_t i = 0; i < surface->n[0] * surface->n[1] * surface->n[2]; i++)
+        if (!(fabs(surface->log_ratio[i]) < WIDEST))
+            return false;
+    return true;
+}
+
+static void fit_again(const Series *s, OrrSurface *surface) {
+    orr_surface_clear(surface);
+    *surface = (OrrSurface){.n = {0}};
+    fit_form(&s->form, surface);
+}
+
 static void fit_series(OrrFitWork *w, Series *s) {
     OrrSurfaceSet *set = w->fit->set;
     guint n = s->fit_rows->len;
@@ -98,9 +141,19 @@ static void fit_series(OrrFitWork *w, Series *s) {
     s->form.rows = &s->rows;
     OrrSurface *surface = &set->surfaces[set->n_surfaces++];
     fit_form(&s->form, surface);
-    for (guint i = 0; i < n; i++) {
-        const OrrRecordRow *row =
-            &g_array_index(w->rows->rows, OrrRecordRow, g_array_index(s->sources, guint, i));
+    if (drop_strays(w, s, surface))
+        fit_again(s, surface);
+    if (!is_sane(surface)) {
+        g_ptr_array_add(
+            w->fit->notes,
+            g_strdup_printf("%s: its times vary more than a table can hold; not fitted", s->name));
+        orr_surface_clear(surface);
+        *surface = (OrrSurface){.n = {0}};
+        set->n_surfaces--;
+        return;
+    }
+    for (guint i = 0; i < s->fit_rows->len; i++) {
+        const OrrRecordRow *row = source_of(w, s, i);
         orr_fit__point(w, s->name, orr_case_flops(&row->c), row, row->ns,
                        s->scale * fit_form_fitted_ns(&s->form, surface, &s->rows.rows[i]));
     }

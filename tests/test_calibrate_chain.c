@@ -290,6 +290,9 @@ static void test_rows_that_cannot_be_are_told_with_their_line(void **state) {
         *state, "collective,all_gather,bf16,,node,,,,,,,,,,,,1073741824,,8,1,1,,", 1e6, &status);
     assert_int_equal(status, 0);
     assert_non_null(strstr(copy, "faster than the link"));
+    g_autofree char *slow = fit_with(*state, "gemm,,bf16,forward,,2048,2048,2048", 9e8, &status);
+    assert_int_equal(status, 0);
+    assert_non_null(strstr(slow, "an outlier, not used"));
     g_autofree char *broken = fit_with(*state, "gemm,", -5, &status);
     assert_int_equal(status, 3);
     assert_non_null(strstr(broken, "time_ns"));
