@@ -27,6 +27,7 @@ void orr_fit__point(OrrFitWork *w, const char *series, double work, const OrrRec
     OrrFitPoint p = {.work = work,
                      .measured_ns = measured_ns,
                      .fitted_ns = fitted_ns,
+                     .row = (guint)(row - (const OrrRecordRow *)(void *)w->rows->rows->data),
                      .file = row->file,
                      .line = row->line};
     g_strlcpy(p.series, series, sizeof p.series);

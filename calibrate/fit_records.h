@@ -14,6 +14,7 @@ typedef struct {
     char series[32]; /* "gemm.bf16", "attention.bf16.causal", "norm.forward", "copy.h2d" */
     double work;     /* FLOPs, or bytes where there are none */
     double measured_ns, fitted_ns;
+    guint row; /* of the records */
     guint file, line;
 } OrrFitPoint;
 

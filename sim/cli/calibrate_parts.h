@@ -12,7 +12,8 @@
 typedef struct {
     OrrRecordRows *records;
     OrrRecordFit *kernels;
-    OrrGpu *gpu; /* of the records; owned unless the cluster has it */
+    double *shipped_frac; /* of each residual: the error of the model as it ships */
+    OrrGpu *gpu;          /* of the records; owned unless the cluster has it */
     bool owns_gpu;
     OrrCluster *cluster;
     char *cluster_name; /* for provenance */
@@ -29,6 +30,12 @@ bool orr_cli_fit_gpu(const OrrCli *cli, OrrCalibrateFit *f, GError **error);
 bool orr_cli_fit_cluster(const OrrCli *cli, OrrCalibrateFit *f, GError **error);
 /* The rows of collectives as tables, placed on the cluster. */
 void orr_cli_fit_tables(OrrCalibrateFit *f);
+
+/* calibrate_shipped.c */
+/* Median absolute error of the shipped model of this GPU for each of f->kernels->residuals, NAN
+ * where it has none for the series (copies); g_free. NULL with @error: a table of ours is broken.
+ */
+double *orr_cli_fit_shipped(const OrrCalibrateFit *f, GError **error);
 
 /* calibrate_write.c */
 /* The calibration file. */

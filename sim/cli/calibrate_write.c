@@ -7,6 +7,7 @@
 #include "sim/base/units.h"
 #include "sim/collective/constant_names.h"
 
+#include <math.h>
 #include <string.h>
 
 static void put_number(OrrOut *out, const char *format, double value) {
@@ -127,22 +128,31 @@ static void write_collectives(const OrrFit *fit, OrrOut *out) {
     }
 }
 
-static void write_residual(OrrOut *out, const char *series, guint n, double mean, double p90,
-                           double bias) {
+/* @shipped NAN: the shipped model has none of the kind. */
+static void write_residual(OrrOut *out, const OrrFitResidual *r, double shipped) {
+    const char *series = r->series;
+    guint n = r->n;
+    double mean = r->median_frac, p90 = r->p90_frac, bias = r->bias_frac;
     orr_out_printf(out, "%s = %u rows, median ", series, n);
     put_number(out, "%.1f", 100 * mean);
     orr_out_puts(out, " %, 90th percentile ");
     put_number(out, "%.1f", 100 * p90);
     orr_out_puts(out, " %, bias ");
     put_number(out, "%+.1f", 100 * bias);
-    orr_out_puts(out, " %\n");
+    orr_out_puts(out, " %");
+    if (isfinite(shipped)) {
+        orr_out_puts(out, "; the shipped model's median ");
+        put_number(out, "%.1f", 100 * shipped);
+        orr_out_puts(out, " %");
+    }
+    orr_out_puts(out, "\n");
 }
 
 static void write_residuals(const OrrCalibrateFit *f, OrrOut *out) {
     orr_out_puts(out, "\n# Fitted over measured less 1.\n[residuals]\n");
     for (guint i = 0; f->kernels && i < f->kernels->residuals->len; i++) {
         const OrrFitResidual *r = &g_array_index(f->kernels->residuals, OrrFitResidual, i);
-        write_residual(out, r->series, r->n, r->median_frac, r->p90_frac, r->bias_frac);
+        write_residual(out, r, f->shipped_frac[i]);
     }
     for (uint32_t i = 0; f->collectives && i < f->collectives->n_laws; i++) {
         const OrrFitLaw *law = &f->collectives->laws[i];

@@ -7,6 +7,7 @@
 #include "sim/cli/calibrate_parts.h"
 #include "sim/collective/place.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,7 +95,8 @@ static bool read_records(const OrrCli *cli, OrrCalibrateFit *f, GError **error) 
         *suffix = '\0';
     f->kernels = orr_fit_records(f->records, f->gpu, base);
     tell(f->kernels->notes);
-    return true;
+    f->shipped_frac = orr_cli_fit_shipped(f, error);
+    return f->shipped_frac != NULL;
 }
 
 static bool has_collectives(const OrrRecordRows *records) {
@@ -148,7 +150,13 @@ static void summarise(const OrrCalibrateFit *f) {
         say_percent(r->median_frac);
         fputs(" %, 90th percentile ", stderr);
         say_percent(r->p90_frac);
-        fputs(" %\n", stderr);
+        fputs(" %", stderr);
+        if (isfinite(f->shipped_frac[i])) {
+            fputs(", the shipped model's median ", stderr);
+            say_percent(f->shipped_frac[i]);
+            fputs(" %", stderr);
+        }
+        fputs("\n", stderr);
     }
     const OrrFit *c = f->collectives;
     if (!c)
@@ -191,6 +199,7 @@ static void clear(OrrCalibrateFit *f) {
     g_array_unref(f->tables);
     g_ptr_array_unref(f->logs);
     orr_record_fit_free(f->kernels);
+    g_free(f->shipped_frac);
     orr_record_rows_free(f->records);
     if (f->owns_gpu)
         orr_gpu_free(f->gpu);
