@@ -7,9 +7,6 @@
 #include "sim/bound/dominated.h"
 #include "sim/lower/lower_priv.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 typedef unsigned __int128 Wide;
 
 typedef struct {
@@ -116,27 +113,22 @@ static void filter(OrrLoads *l, uint32_t n_places, const uint32_t *number) {
         l->first[n] = out;
 }
 
-static int by_number(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Numbers in the cluster's order for the links that can saturate, ORR_NONE for the others. */
 static uint32_t *choose(OrrBinder *k, const Numbers *m) {
     OrrBound *b = k->bound;
     uint32_t n = m->links->len;
     const uint32_t *links = (const uint32_t *)m->links->data;
     uint32_t *number = g_new(uint32_t, n + 1);
-    g_autofree uint32_t *order = g_new(uint32_t, n + 1);
+    g_autofree OrrUse *order = g_new(OrrUse, n + 1); /* link, and where it is in the list */
     g_autofree Wide *demand = g_new0(Wide, n + 1);
     for (int kind = 0; kind < ORR_N_GROUPS; kind++)
         add_demands(b, kind, demand);
-    if (n > 0)
-        memcpy(order, links, n * sizeof *order);
-    qsort(order, n, sizeof *order, by_number);
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = (OrrUse){links[i], i, 1};
+    orr_lower__sort_uses(order, n);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t at = m->number[order[i]] - 1, l = b->n_links;
-        set_link(k, l, order[i]);
+        uint32_t at = order[i].coef, l = b->n_links;
+        set_link(k, l, order[i].constraint);
         Wide capacity = (Wide)b->capacity[l] * ORR_COEF_ONE;
         /* a thousandth of slack: coefficients and caps are rounded */
         bool can_saturate = demand[at] > capacity + capacity / 1000;

@@ -56,8 +56,8 @@ static void insert_uses(OrrUse *u, uint32_t n) {
 #define RADIX_BITS 11 /* three times that are 32 bits and one */
 #define RADIX (1u << RADIX_BITS)
 
-/* By link: a few by insertion, many by radix, the lowest digit first. */
-static void sort_uses(OrrUse *u, uint32_t n) {
+/* A few by insertion, many by radix, the lowest digit first. */
+void orr_lower__sort_uses(OrrUse *u, uint32_t n) {
     if (n <= 64) {
         insert_uses(u, n);
         return;
@@ -78,7 +78,7 @@ static void sort_uses(OrrUse *u, uint32_t n) {
 void orr_lower__merge_uses(GArray *uses) {
     if (uses->len == 0)
         return;
-    sort_uses((OrrUse *)uses->data, uses->len);
+    orr_lower__sort_uses((OrrUse *)uses->data, uses->len);
     OrrUse *u = (OrrUse *)uses->data;
     uint32_t n = 0;
     for (uint32_t i = 1; i < uses->len; i++)

@@ -113,6 +113,8 @@ bool orr_lower__keep_uses(const OrrBinder *k, GArray *uses);
 /* How many equal groups, of @weight in all, meet on each link. */
 void orr_lower__count_uses(const OrrBinder *k, uint32_t weight, GArray *uses);
 
+void orr_lower__sort_uses(OrrUse *u, uint32_t n); /* by link; stable */
+
 /* bind_links.c: numbers the links that can saturate, with what is left of their capacity, and
  * leaves out all others. */
 void orr_lower__bind_links(OrrBinder *k);
