@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_check_error(is_read ? p : NULL, &error);
     for (guint i = 0; i < p->runs->len; i++) {
         const OrrPublishedRun *run = &g_array_index(p->runs, OrrPublishedRun, i);
-        g_assert(run->id && run->gpu && run->framework && run->note && run->line > 1);
+        g_assert(run->id && run->gpu && run->framework && run->note && run->line >= 1);
         g_assert(is_fine(run->step_time_ns) && is_fine(run->tflops_per_gpu));
         g_assert(is_fine(run->memory_bytes) && is_fine(run->params));
     }
