@@ -306,6 +306,21 @@ static void test_nodes_wait_for_a_hand_as_long_as_erlang_says(void **state) {
     orr_run_seed_clear(&o);
 }
 
+/* More breaks than is ever repaired: the run is given up, and no time overflows. */
+static void test_hopeless_repairs_end_the_run(void **state) {
+    (void)state;
+    g_autoptr(OrrRunSpec) s = plain();
+    s->total_steps = 1000000;
+    s->recovery.repair_hands = 1, s->recovery.hot_spares = 0, s->recovery.cold_spares = 2000;
+    OrrFailureKind *k = orr_run_spec_add_kind(s, "node");
+    k->n_units = 100, k->mean_ns = 100 * 400e9;
+    k->nodes = 2, k->repair_ns = INT64_C(300) * 86400 * S;
+    OrrRunSeed o = simulate(s, 1);
+    assert_true(o.has_most_strikes); /* which the Monte Carlo refuses */
+    assert_true(o.repairs > 2000 && o.repair_wait_ns > 0 && o.wall_ns > 0);
+    orr_run_seed_clear(&o);
+}
+
 /* The wait is exponential, and what would strike meanwhile strikes others. */
 static void test_stop_goes_back_to_the_queue(void **state) {
     (void)state;
@@ -618,6 +633,7 @@ int main(void) {
         cmocka_unit_test(test_writes_share_links_with_the_training),
         cmocka_unit_test(test_one_hand_repairs_one_node_after_the_other),
         cmocka_unit_test(test_nodes_wait_for_a_hand_as_long_as_erlang_says),
+        cmocka_unit_test(test_hopeless_repairs_end_the_run),
         cmocka_unit_test(test_stop_goes_back_to_the_queue),
         cmocka_unit_test(test_hot_spare_needs_no_start_of_all),
         cmocka_unit_test(test_periodic_stops_and_hangs_seen_by_hand),

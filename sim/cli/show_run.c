@@ -45,8 +45,9 @@ bool orr_cli_show_run(const OrrCli *cli, OrrOut *out, GError **error) {
                  orr_interval_policy_names[f->checkpoint.policy],
                  f->checkpoint.interval_ns > 0 ? interval : "in steps or worked out");
     for (uint32_t i = 0; i < f->n_stores; i++)
-        orr_cli_line(out, "  store", "%s, survives the loss of: %s", f->stores[i].name,
-                     orr_scope_names[f->stores[i].survives]);
+        orr_cli_line(out, "  store", "%s, survives the loss of: %s, network: %s", f->stores[i].name,
+                     orr_scope_names[f->stores[i].survives],
+                     orr_store_network_names[f->stores[i].network]);
     return true;
 }
 

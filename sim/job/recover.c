@@ -3,7 +3,9 @@
 
 #include <math.h>
 
-#define MOST_REPAIR_NS 0x1p55 /* ours: a year, so that a hundred in a row are no overflow */
+#define MOST_REPAIR_NS 0x1p55       /* ours: a year */
+#define NEVER_NS (INT64_C(1) << 61) /* a queue of repairs that long is never worked off: 73 years  \
+                                     */
 
 static uint32_t cause_of(uint32_t kind) {
     return ORR_N_OWN_CAUSES + kind;
@@ -194,13 +196,13 @@ static void repair(Run *r, int64_t takes_ns) {
     int64_t begin = r->now;
     if (n_hands > 0 && r->hands.n == n_hands) {
         int64_t free_ns = orr_queue_pop(&r->hands).time_ns;
-        begin = MAX(begin, free_ns);
+        begin = CLAMP(free_ns, begin, NEVER_NS);
     }
     if (n_hands > 0)
         orr_queue_push(&r->hands, begin + takes_ns, 0, 0, 0);
     orr_queue_push(&r->repairs, begin + takes_ns, 0, 0, 0);
     r->out->repairs++;
-    r->out->repair_wait_ns += begin - r->now;
+    r->out->repair_wait_ns = MIN(r->out->repair_wait_ns, INT64_MAX - NEVER_NS) + begin - r->now;
 }
 
 /* Nodes that a strike of @kind takes go to the repair shop. */
