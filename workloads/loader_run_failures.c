@@ -4,10 +4,12 @@
 
 #include "sim/io/csv.h"
 #include "sim/io/data.h"
+#include "sim/io/file.h"
 #include "workloads/loader_priv.h"
 
 #include <string.h>
 
+#define MAX_EVENTS_BYTES (64u << 20)      /* ours: a million times are 10 MB */
 #define NS_MAX (100 * 365.25 * 86400e9)   /* a century, far below INT64_MAX ns */
 #define MTBF_MAX (1e6 * 365.25 * 86400e9) /* ours: of one part, a million years */
 
@@ -16,6 +18,7 @@ typedef struct {
     double ns, gpus, nodes, switches, racks;
     const OrrOverride *overrides; /* of the command line */
     uint32_t n_overrides;
+    OrrSources *sources; /* NULL: nobody asks */
 } Window;
 
 /* The last way in which the command line says how often a cause strikes; NULL: it does not. */
@@ -89,7 +92,11 @@ static void read_events(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
     GError *flaw = NULL;
     static const char *const need[] = {"time_h", NULL};
     int column = 0;
-    g_autoptr(OrrCsv) csv = orr_csv_load(path, ORR_CSV_PLAIN, &flaw);
+    gsize length = 0;
+    g_autofree char *text = orr_file_read(path, MAX_EVENTS_BYTES, &length, &flaw);
+    if (text) /* an input like the file that names it: other times are another run */
+        orr_sources_add_input(w->sources, ref, text, length);
+    g_autoptr(OrrCsv) csv = text ? orr_csv_parse(path, text, length, ORR_CSV_PLAIN, &flaw) : NULL;
     bool is_fine = csv && orr_csv_need(csv, need, &column, &flaw);
     double before = 0;
     k->law = ORR_LAW_EVENTS;
@@ -200,7 +207,7 @@ OrrFailureSet *orr_workload_failures(const char *ref, const OrrOverride *overrid
     set->summary = g_strdup(orr_keys_string(keys, "failures", "summary", "", ORR_KEY_QUIET));
     set->source = g_strdup(orr_keys_string(keys, "failures", "source", "", ORR_KEY_REQUIRED));
     Window w = read_window(keys);
-    w.overrides = overrides, w.n_overrides = n_overrides;
+    w.overrides = overrides, w.n_overrides = n_overrides, w.sources = sources;
     g_auto(GStrv) causes = orr_keys_strings(keys, "failures", "causes", ORR_KEY_REQUIRED);
     for (guint i = 0; causes && causes[i]; i++)
         read_cause(keys, &w, orr_failure_set_add(set, causes[i]));
