@@ -1,6 +1,8 @@
 /* The record as text for people: the answer first, then why, then what it rests on. */
 #include "sim/report/report_priv.h"
 
+#include <math.h>
+
 #include "sim/base/units.h"
 
 #include <string.h>
@@ -35,8 +37,10 @@ static void headline_interval(const OrrRecord *r, OrrOut *out) {
     OrrFixed low = orr_report__time((double)i->low_ns), high = orr_report__time((double)i->high_ns);
     char below[16], above[16];
     double step = (double)r->step_time_ns;
-    g_ascii_formatd(below, sizeof below, "%+.0f", 100 * ((double)i->low_ns / step - 1));
-    g_ascii_formatd(above, sizeof above, "%+.0f", 100 * ((double)i->high_ns / step - 1));
+    g_ascii_formatd(below, sizeof below, "%+.0f",
+                    round(100 * ((double)i->low_ns / step - 1)) + 0.0); /* no -0 */
+    g_ascii_formatd(above, sizeof above, "%+.0f",
+                    round(100 * ((double)i->high_ns / step - 1)) + 0.0);
     g_autofree char *value = g_strdup_printf("%s to %s", low.text, high.text);
     g_autofree char *of =
         g_strdup_printf("would be measured in %.0f of 100 cases (%s to %s %%), by errors on",
