@@ -113,6 +113,40 @@ static bool is_steady(const OrrExec *x, uint32_t k, int64_t *length) {
     return true;
 }
 
+static void add_block(const OrrExec *x, uint32_t hw, uint32_t block, uint32_t times,
+                      int64_t owner_ns[ORR_N_OWNERS]) {
+    const OrrBlockTime *t = &x->compiled->times[(gsize)hw * x->compiled->n_blocks + block];
+    const OrrShare *share = &x->compiled->shares[t->first_share];
+    for (uint32_t i = 0; i < t->n_shares; i++)
+        owner_ns[share[i].kind] += times * share[i].ns;
+}
+
+/* Charges the kernels of all blocks that the compute stream has ended and that are not charged yet:
+ * once a step, since which they are is the role's. */
+static void charge_kernels(OrrExec *x, uint32_t r) {
+    OrrRank *rank = &x->ranks[r];
+    const OrrCompiledRole *role = &x->compiled->roles[x->bound->role[r]];
+    uint32_t from = rank->accounted, to = rank->lane[ORR_STREAM_COMPUTE].completed;
+    uint32_t n = role->rows[role->n_calls].base[ORR_STREAM_COMPUTE];
+    rank->accounted = to;
+    for (uint32_t i = 0; to - from == n && i < role->n_step_blocks; i++)
+        add_block(x, x->bound->hw[r], role->step_blocks[i].block, role->step_blocks[i].times,
+                  rank->owner_ns);
+    if (to - from == n)
+        return;
+    for (uint32_t call = 0; from < to;) {
+        if (from % n < role->rows[call].base[ORR_STREAM_COMPUTE])
+            call = 0;
+        while (role->rows[call + 1].base[ORR_STREAM_COMPUTE] <= from % n)
+            call++;
+        const OrrCompiledSegment *cs = &x->compiled->segments[role->calls[call].segment];
+        uint32_t item = from++ % n - role->rows[call].base[ORR_STREAM_COMPUTE];
+        const OrrItem *block = &x->compiled->items[cs->first_item[ORR_STREAM_COMPUTE] + item];
+        if (block->type == ORR_ITEM_BLOCK)
+            add_block(x, x->bound->hw[r], block->what, 1, rank->owner_ns);
+    }
+}
+
 /* --self-check: the account of a rank tiles its compute stream from step end to step end. */
 static void check_account(const OrrExec *x, uint32_t r, uint32_t step) {
     int64_t sum = 0;
@@ -129,6 +163,7 @@ static void check_account(const OrrExec *x, uint32_t r, uint32_t step) {
 void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t step) {
     uint32_t n = x->bound->n_ranks;
     OrrRank *rank = &x->ranks[r];
+    charge_kernels(x, r);
     /* a step that ends on another stream (replayed traces): compute waits for that end */
     bool is_idle = rank->lane[ORR_STREAM_COMPUTE].state != ORR_LANE_RUNNING;
     if (is_idle && rank->idle_from_ns < x->now_ns) {

@@ -158,10 +158,6 @@ void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item
     } else {
         p->gap_ns = x->now_ns - start - t->work_ns;
     }
-    for (uint32_t i = 0; i < t->n_shares; i++) {
-        const OrrShare *share = &x->compiled->shares[t->first_share + i];
-        rank->owner_ns[share->kind] += share->ns;
-    }
     charge_draw(x, r, p, t);
     rank->owner_ns[ORR_OWN_HOST] += p->gap_ns;
     rank->owner_ns[ORR_OWN_INTERFERENCE] += p->extra_ns;

@@ -253,6 +253,13 @@ static void compile_role(Compiler *k, uint32_t r) {
         role->n_ops += p->segments[role->calls[i].segment].n_ops;
         role->n_blocks += cs->n_items[ORR_STREAM_COMPUTE];
     }
+    role->next_call = g_new(uint32_t, (n + 1) * ORR_N_STREAMS);
+    for (uint32_t i = n + 1; i-- > 0;)
+        for (uint32_t s = 0; s < ORR_N_STREAMS; s++) {
+            bool has_items = i < n && role->rows[i + 1].base[s] > role->rows[i].base[s];
+            role->next_call[i * ORR_N_STREAMS + s] =
+                i == n || has_items ? i : role->next_call[(i + 1) * ORR_N_STREAMS + s];
+        }
     GArray *cross = g_array_new(FALSE, FALSE, sizeof(OrrCrossWait));
     for (uint32_t i = 0; i < n; i++) {
         role->rows[i].first_cross = cross->len;
@@ -260,6 +267,24 @@ static void compile_role(Compiler *k, uint32_t r) {
     }
     role->rows[n].first_cross = cross->len;
     role->cross = (OrrCrossWait *)g_array_free(cross, FALSE);
+}
+
+/* Which blocks a step of the role runs on the compute stream, and how often. */
+static void count_blocks(OrrCompiled *c, OrrCompiledRole *role) {
+    g_autofree uint32_t *times = g_new0(uint32_t, c->n_blocks + 1);
+    for (uint32_t i = 0; i < role->n_calls; i++) {
+        const OrrCompiledSegment *cs = &c->segments[role->calls[i].segment];
+        const OrrItem *item = &c->items[cs->first_item[ORR_STREAM_COMPUTE]];
+        for (uint32_t k = 0; k < cs->n_items[ORR_STREAM_COMPUTE]; k++)
+            if (item[k].type == ORR_ITEM_BLOCK && times[item[k].what]++ == 0)
+                role->n_step_blocks++;
+    }
+    role->step_blocks = g_malloc_n(role->n_step_blocks + 1, sizeof *role->step_blocks);
+    for (uint32_t b = 0, n = 0; b < c->n_blocks; b++)
+        if (times[b] > 0) {
+            role->step_blocks[n].block = b;
+            role->step_blocks[n++].times = times[b];
+        }
 }
 
 OrrCompiled *orr_compile(const OrrBound *bound) {
@@ -288,6 +313,8 @@ OrrCompiled *orr_compile(const OrrBound *bound) {
     c->blocks = (OrrBlock *)g_array_free(k.blocks, FALSE);
     c->kernels = (OrrBlockKernel *)g_array_free(k.kernels, FALSE);
     c->shares = (OrrShare *)g_array_free(k.shares, FALSE);
+    for (uint32_t r = 0; r < p->n_roles; r++)
+        count_blocks(c, &c->roles[r]);
     g_free(k.cut_before);
     g_free(k.cut_after);
     g_free(k.item_of);
@@ -300,6 +327,8 @@ void orr_compiled_free(OrrCompiled *c) {
     for (uint32_t r = 0; r < c->bound->program->n_roles; r++) {
         g_free(c->roles[r].rows);
         g_free(c->roles[r].cross);
+        g_free(c->roles[r].next_call);
+        g_free(c->roles[r].step_blocks);
     }
     g_free(c->roles);
     g_free(c->segments);

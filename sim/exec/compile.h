@@ -61,6 +61,13 @@ typedef struct {
     const OrrCall *calls;
     OrrCallRow *rows; /* [n_calls + 1] */
     OrrCrossWait *cross;
+    /* [(n_calls + 1) * ORR_N_STREAMS] the first call from this one on that has items on a stream;
+     * n_calls: none */
+    uint32_t *next_call;
+    struct {
+        uint32_t block, times;
+    } * step_blocks; /* blocks of the compute stream in a step, each once */
+    uint32_t n_step_blocks;
     uint64_t n_ops, n_blocks; /* of a step, for --stats */
 } OrrCompiledRole;
 

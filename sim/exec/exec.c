@@ -47,15 +47,16 @@ static void log_new(OrrExec *x) {
  */
 #define LARGE_PAGE (2u << 20)
 
-static OrrRank *ranks_new(uint32_t n) {
-    gsize bytes = ((gsize)n * sizeof(OrrRank) + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
-    OrrRank *ranks = aligned_alloc(n > 256 ? LARGE_PAGE : 64, bytes);
-    if (!ranks)
-        g_error("out of memory: %" G_GSIZE_FORMAT " bytes for %u ranks", bytes, n);
-    if (n > 256)
-        madvise(ranks, bytes, MADV_HUGEPAGE);
-    memset(ranks, 0, (gsize)n * sizeof(OrrRank));
-    return ranks;
+void *orr_exec__large_new(gsize bytes) {
+    bool is_large = bytes >= LARGE_PAGE / 2;
+    gsize unit = is_large ? LARGE_PAGE : 64, whole = (bytes + unit - 1) / unit * unit;
+    void *block = aligned_alloc(unit, MAX(whole, unit));
+    if (!block)
+        g_error("out of memory: %" G_GSIZE_FORMAT " bytes", whole);
+    if (is_large)
+        madvise(block, whole, MADV_HUGEPAGE);
+    memset(block, 0, bytes);
+    return block;
 }
 
 static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *options) {
@@ -70,7 +71,7 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     if (bound->n_links > 0)
         x->fluid = orr_fluid_new(bound->capacity, bound->n_links);
     uint32_t n_comms = bound->program->n_colls + bound->program->n_p2ps;
-    x->ranks = ranks_new(bound->n_ranks);
+    x->ranks = orr_exec__large_new((gsize)bound->n_ranks * sizeof *x->ranks);
     x->end_ns = g_new0(int64_t, (gsize)x->max_steps * bound->n_ranks);
     x->window_ns = g_new0(int64_t, (gsize)ORR_WINDOWS * bound->n_ranks * ORR_N_OWNERS);
     x->to_end = g_new(uint32_t, x->max_steps);
@@ -81,6 +82,8 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     for (uint32_t r = 0; r < bound->n_ranks; r++) {
         x->ranks[r].rate[0] = x->ranks[r].rate[1] = ORR_RATE_ONE;
         x->ranks[r].sync_index = ORR_NONE;
+        for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+            x->ranks[r].lane[s].blocked_on = ORR_N_STREAMS;
         x->ranks[r].is_probed = options->probe && options->is_probed && options->is_probed[r];
     }
     log_new(x);
@@ -100,7 +103,7 @@ static void exec_clear(OrrExec *x) {
     if (x->fluid)
         orr_fluid_free(x->fluid);
     free(x->ranks);
-    g_free(x->places);
+    free(x->places);
     g_free(x->is_early);
     g_free(x->end_ns);
     g_free(x->window_ns);

@@ -36,31 +36,30 @@ typedef struct {
 
 /* One stream of one rank: what every item touches, a cache line. */
 typedef struct {
-    const OrrItem *head; /* of the compiled program; valid unless the lane is done */
     int64_t free_ns;     /* end of the last item */
     int64_t start_ns;    /* launch of the current item */
     int64_t arrived_ns;  /* its last arrival */
-    uint32_t call, item; /* head */
+    uint32_t head;       /* item of the compiled program; valid unless the lane is done */
+    uint32_t call, item; /* the same */
     uint32_t step;
     uint32_t completed; /* items ended since the beginning */
     uint32_t generation;
+    uint32_t pred_index; /* item of pred_stream that the current one waited for last */
     uint16_t pending;    /* parts of the current item yet to end */
-    uint16_t blocked_on; /* streams that the head waits for, a bit each */
+    uint8_t blocked_on;  /* stream that the head waits for; ORR_N_STREAMS: none */
     uint8_t state, is_issue_bound, pred, pred_stream;
     uint8_t is_held; /* a local stream that waits for an external one: counted by its island */
-} OrrLane;
+} __attribute__((aligned(64))) OrrLane;
 
 /* The rest: what communication leaves behind for the accounts and the path. */
 typedef struct {
     OrrEnded ended;
-    OrrEnded blocker;       /* communication that the current item waited for, if it did */
-    OrrEnded ended_blocker; /* the same of the last item that has ended */
+    OrrEnded ended_blocker; /* communication that it had waited for, if it did */
+    OrrEnded blocker;       /* the same of the current item */
     int64_t blocker_end_ns, ended_blocker_end_ns;
-    int64_t latency_ns; /* of the transfer, part of the time from arrival to end */
-    uint32_t last_rank; /* who arrived last at the meeting of the current or last item */
-    uint32_t pred_index;
-    uint32_t seen[2]; /* external streams: items of compute and TP that they have waited for */
-} OrrTrail;
+    int64_t latency_ns; /* of the transfer, part of the time from arrival to end; for the log */
+    uint32_t last_rank; /* who arrived last at the current or last meeting; for the log */
+} __attribute__((aligned(64))) OrrTrail;
 
 /* Where the current block of the compute stream is: in kernel `kernel`, begun at `begun_ns`, with
  * `left` (nanoseconds << 16 at rate 1) to do from `at_ns` on. */
@@ -76,26 +75,33 @@ typedef struct {
 typedef struct {
     OrrLane lane[ORR_N_STREAMS];
     uint16_t waiting_for[ORR_N_STREAMS]; /* streams whose head waits for this one, a bit each */
-    OrrProgress progress;
+    uint32_t wait_need[ORR_N_STREAMS];   /* and until how many items of that one have ended */
     int64_t idle_from_ns; /* idle time of the compute stream is accounted up to here */
     int64_t host_base_ns; /* issue time = base + host time of the program so far */
     int64_t sync_ns;      /* when the last host synchronisation returned */
-    uint32_t rate[2];
-    uint8_t sync_stream; /* what it waited for */
-    uint32_t sync_index; /* the item of it; ORR_NONE before the first */
+    uint32_t sync_index;  /* item that it waited for; ORR_NONE before the first */
+    uint8_t sync_stream;  /* its stream */
     uint8_t is_probed;
+    uint32_t rate[2];
+    uint32_t accounted; /* blocks whose kernels are in owner_ns */
+    /* of each external stream: items of compute and TP that it has waited for */
+    uint32_t seen[ORR_N_STREAMS][2];
     uint16_t resident[ORR_N_COMM_KINDS];
+    OrrProgress progress;
     int64_t owner_ns[ORR_N_OWNERS];
     OrrTrail trail[ORR_N_STREAMS];
 } __attribute__((aligned(64))) OrrRank;
 
+typedef struct {
+    int64_t end_ns;
+    uint32_t index;
+} OrrPastEnd;
+
 /* Ends of items of a local stream that external streams may ask for later, oldest first. */
 typedef struct {
-    struct {
-        int64_t end_ns;
-        uint32_t index;
-    } * entry;
+    OrrPastEnd *entry;
     uint32_t first, n, capacity; /* ring; capacity is a power of two */
+    uint8_t is_owned;            /* entry has outgrown its part of x->past_ends */
 } OrrHistory;
 
 /* Ranks that meet in private collectives only (a TP group in its NVLink domain) and so can be ahead
@@ -124,13 +130,21 @@ typedef struct {
     uint32_t index;                 /* group, or group * n_pairs + pair */
     uint32_t what;                  /* collective, or part of the sender */
     uint32_t eager_delivered;
-    uint32_t last_rank, generation, flow;
-    uint32_t top_what; /* whose top is known; or ORR_NONE */
+    uint32_t last_rank, generation;
+    uint32_t top, top_what; /* in OrrExec.tops, for this part or collective; ORR_NONE: not known */
     int64_t arrived_ns;
-    int64_t from_ns; /* is_booked: when the bytes begin to move */
-    uint64_t top_bytes_per_s;
-    int64_t top_ns; /* of the bytes at that; INT64_MAX: never */
-} OrrPlace;
+    union {
+        int64_t from_ns; /* is_booked: when the bytes begin to move */
+        uint32_t flow;   /* is_flowing */
+    };
+} __attribute__((aligned(64))) OrrPlace;
+
+/* A transfer at the highest rate that its links and its plan allow. */
+typedef struct {
+    uint64_t bytes_per_s;
+    uint64_t bytes;
+    int64_t ns; /* INT64_MAX: never */
+} OrrTop;
 
 /* What the users of a link could take together, booked ones and those in the fluid. */
 typedef struct {
@@ -187,7 +201,13 @@ typedef struct {
     uint8_t is_external[ORR_N_STREAMS]; /* streams whose meetings leave the island */
     uint16_t external_mask;             /* the same, a bit each */
     uint8_t is_local_group[ORR_N_GROUPS];
-    OrrHistory *history; /* [n_ranks * ORR_N_STREAMS], of local streams */
+    OrrHistory *history; /* [n_ranks * n_histories], of local streams */
+    OrrPastEnd *past_ends;
+    uint32_t n_histories;
+    uint8_t history_of[ORR_N_STREAMS]; /* below n_histories; UINT8_MAX: none */
+    uint16_t
+        charged_mask;    /* streams for whose communication the compute stream or the host waits */
+    uint16_t ended_mask; /* those, and streams that they wait for */
     bool is_ahead;       /* an island is being run */
     OrrPasses *passes;   /* NULL: every pass event by event */
     OrrJitter *jitter;   /* NULL: none, or drawn */
@@ -198,6 +218,8 @@ typedef struct {
     OrrLinkRoom *link_room; /* [n_links] */
     uint32_t *link_first;   /* [n_links + 1] into link_place: pairs that use the link */
     uint32_t *link_place;
+    OrrTop *tops;
+    uint32_t n_tops;
     uint64_t n_booked; /* transfers that needed no fluid */
     int64_t now_ns;
     uint32_t max_steps, n_places;
@@ -227,7 +249,12 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s);
 static inline const OrrItem *orr_exec__head(const OrrExec *x, uint32_t r, uint32_t s) {
-    return x->ranks[r].lane[s].head;
+    return &x->compiled->items[x->ranks[r].lane[s].head];
+}
+/* Whether what the head was found to wait for is still to come. */
+static inline bool orr_exec__is_blocked(const OrrRank *rank, uint32_t s) {
+    uint32_t q = rank->lane[s].blocked_on;
+    return q < ORR_N_STREAMS && rank->lane[q].completed < rank->wait_need[s];
 }
 void orr_exec__wake(OrrExec *x, uint32_t r, uint32_t s);
 bool orr_exec__find_begin(OrrExec *x, uint32_t r, uint32_t s, int k, OrrBegin *begin);
@@ -282,6 +309,7 @@ bool orr_exec__book(OrrExec *x, uint32_t place, int64_t from_ns);
 void orr_exec__room_take(OrrExec *x, uint32_t place);
 void orr_exec__room_give(OrrExec *x, uint32_t place);
 /* exec.c */
+void *orr_exec__large_new(gsize bytes);
 void orr_exec__show(const OrrExec *x, const OrrSpan *span);
 /* account.c */
 OrrOwner orr_exec__wait_owner(const OrrExec *x, const OrrEnded *e);

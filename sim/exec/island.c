@@ -32,6 +32,38 @@ static void mark_streams(OrrExec *x) {
     }
 }
 
+#define PAST_ENDS 8u /* a power of two; more than are waiting as a rule */
+
+static void histories_new(OrrExec *x) {
+    for (uint32_t s = 0; s < ORR_N_STREAMS; s++) {
+        bool is_asked = !x->is_external[s] && (x->compiled->waiters[s] & x->external_mask);
+        x->history_of[s] = is_asked ? x->n_histories++ : UINT8_MAX;
+    }
+    gsize n = (gsize)x->bound->n_ranks * x->n_histories;
+    x->history = g_new0(OrrHistory, n + 1);
+    x->past_ends = g_new(OrrPastEnd, n * PAST_ENDS + 1);
+    for (gsize i = 0; i < n; i++) {
+        x->history[i].entry = x->past_ends + i * PAST_ENDS;
+        x->history[i].capacity = PAST_ENDS;
+    }
+}
+
+static OrrHistory *history_of(const OrrExec *x, uint32_t r, uint32_t s) {
+    return &x->history[(gsize)r * x->n_histories + x->history_of[s]];
+}
+
+/* Streams whose communication idle time can be charged to. */
+static void mark_charged(OrrExec *x) {
+    uint16_t charging = 1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_HOST;
+    for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+        if (s != ORR_STREAM_COMPUTE && (x->compiled->waiters[s] & charging))
+            x->charged_mask |= 1u << s;
+    x->ended_mask = x->charged_mask;
+    for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+        if (x->compiled->waiters[s] & x->charged_mask)
+            x->ended_mask |= 1u << s;
+}
+
 void orr_exec__islands_new(OrrExec *x) {
     const OrrBound *b = x->bound;
     mark_streams(x);
@@ -45,6 +77,7 @@ void orr_exec__islands_new(OrrExec *x) {
             x->is_external[p->ops[i].stream] = 1;
     for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
         x->external_mask |= x->is_external[s] ? 1u << s : 0;
+    mark_charged(x);
     bool is_grouped = x->is_local_group[ORR_GROUP_TP];
     const OrrBoundGroup *tp = &b->groups[ORR_GROUP_TP];
     x->n_islands = is_grouped ? tp->n_groups : b->n_ranks;
@@ -56,15 +89,17 @@ void orr_exec__islands_new(OrrExec *x) {
         orr_queue_init(&x->islands[i].queue);
         x->islands[i].queued_ns = x->islands[i].unstable_ns = INT64_MAX;
     }
-    x->history = g_new0(OrrHistory, (gsize)b->n_ranks * ORR_N_STREAMS);
+    histories_new(x);
 }
 
 void orr_exec__islands_clear(OrrExec *x) {
     for (uint32_t i = 0; i < x->n_islands; i++)
         orr_queue_clear(&x->islands[i].queue);
-    for (gsize i = 0; i < (gsize)x->bound->n_ranks * ORR_N_STREAMS; i++)
-        g_free(x->history[i].entry);
+    for (gsize i = 0; i < (gsize)x->bound->n_ranks * x->n_histories; i++)
+        if (x->history[i].is_owned)
+            g_free(x->history[i].entry);
     g_free(x->history);
+    g_free(x->past_ends);
     g_free(x->islands);
     g_free(x->island_of);
 }
@@ -145,9 +180,8 @@ void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change) {
 static void prune(OrrExec *x, uint32_t r, uint32_t s, OrrHistory *h) {
     uint32_t least = UINT32_MAX;
     for (uint32_t q = 0; q < ORR_N_STREAMS; q++) {
-        const OrrLane *l = &x->ranks[r].lane[q];
-        if (x->is_external[q] && (x->compiled->waiters[s] & 1u << q) && l->state != ORR_LANE_DONE)
-            least = MIN(least, x->ranks[r].trail[q].seen[s == ORR_STREAM_COMPUTE ? 0 : 1]);
+        if (x->is_external[q] && (x->compiled->waiters[s] & 1u << q))
+            least = MIN(least, x->ranks[r].seen[q][s == ORR_STREAM_COMPUTE ? 0 : 1]);
     }
     while (h->n > 0 && h->entry[h->first].index < least) {
         h->first = (h->first + 1) & (h->capacity - 1);
@@ -157,18 +191,20 @@ static void prune(OrrExec *x, uint32_t r, uint32_t s, OrrHistory *h) {
 
 static void grow(OrrHistory *h) {
     OrrHistory old = *h;
-    h->capacity = old.capacity ? 2 * old.capacity : 8;
+    h->capacity = 2 * old.capacity;
     h->entry = g_malloc(h->capacity * sizeof *h->entry);
     for (uint32_t i = 0; i < old.n; i++)
         h->entry[i] = old.entry[(old.first + i) & (old.capacity - 1)];
     h->first = 0;
-    g_free(old.entry);
+    h->is_owned = 1;
+    if (old.is_owned)
+        g_free(old.entry);
 }
 
 /* Item @index of the stream, which ends at @end_ns, may be asked for later. */
 void orr_exec__remember_at(OrrExec *x, uint32_t r, uint32_t s, uint32_t index, int64_t end_ns) {
-    OrrHistory *h = &x->history[(gsize)r * ORR_N_STREAMS + s];
-    if (h->n == h->capacity && h->n > 0)
+    OrrHistory *h = history_of(x, r, s);
+    if (h->n == h->capacity)
         prune(x, r, s, h);
     if (h->n == h->capacity)
         grow(h);
@@ -179,7 +215,9 @@ void orr_exec__remember_at(OrrExec *x, uint32_t r, uint32_t s, uint32_t index, i
 
 /* When item @index of the stream ended; false if nobody could need it any more. */
 bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index, int64_t *end_ns) {
-    const OrrHistory *h = &x->history[(gsize)r * ORR_N_STREAMS + s];
+    if (x->history_of[s] == UINT8_MAX)
+        return false;
+    const OrrHistory *h = history_of(x, r, s);
     uint32_t low = 0, high = h->n;
     while (low < high) {
         uint32_t middle = (low + high) / 2;

@@ -18,35 +18,44 @@ int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s) {
            role->rows[l->call].host_ns;
 }
 
+/* The lane is done: it asks for nothing any more. */
+static void end_lane(OrrRank *rank, uint32_t s) {
+    rank->lane[s].state = ORR_LANE_DONE;
+    rank->seen[s][0] = rank->seen[s][1] = UINT32_MAX;
+}
+
 /* Moves the head to the item itself or, beyond the end of its call, to the next there is; the lane
  * is done after the last step. */
 void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s) {
     const OrrCompiledRole *role = role_of(x, r);
     OrrLane *l = &x->ranks[r].lane[s];
     if (role->rows[role->n_calls].base[s] == 0) {
-        l->state = ORR_LANE_DONE;
+        end_lane(&x->ranks[r], s);
         return;
     }
     const OrrCompiledSegment *seg = &x->compiled->segments[role->calls[l->call].segment];
-    while (l->item >= seg->n_items[s]) {
+    if (l->item >= seg->n_items[s]) {
         l->item = 0;
-        if (++l->call == role->n_calls) {
-            l->call = 0;
+        l->call = role->next_call[(l->call + 1) * ORR_N_STREAMS + s];
+        if (l->call == role->n_calls) {
+            l->call = role->next_call[s];
             if (++l->step >= x->max_steps) {
-                l->state = ORR_LANE_DONE;
+                end_lane(&x->ranks[r], s);
                 return;
             }
         }
         seg = &x->compiled->segments[role->calls[l->call].segment];
     }
-    l->head = &x->compiled->items[seg->first_item[s] + l->item];
+    l->head = seg->first_item[s] + l->item;
 }
 
 /* What the head of a stream waits for: the streams that have not got there yet, and the latest of
  * those that have. */
 typedef struct {
     uint16_t missing;
-    bool has_wait; /* `stream` and `index` are what ended last, at ready_ns */
+    uint8_t first_missing; /* one of them: an external one if there is */
+    uint32_t need;         /* its items that must have ended */
+    bool has_wait;         /* `stream` and `index` are what ended last, at ready_ns */
     uint8_t stream;
     uint32_t index;
     int64_t ready_ns;
@@ -54,11 +63,21 @@ typedef struct {
     uint32_t begin_cause;
 } OrrWaiting;
 
+static void miss(const OrrExec *x, uint32_t q, uint32_t need, OrrWaiting *w) {
+    if (w->missing == 0 || (x->is_external[q] && !x->is_external[w->first_missing])) {
+        w->first_missing = q;
+        w->need = need;
+    } else if (q == w->first_missing) {
+        w->need = MAX(w->need, need);
+    }
+    w->missing |= 1u << q;
+}
+
 static void consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint32_t need,
                      OrrWaiting *w) {
     const OrrLane *o = &x->ranks[r].lane[q];
     if (o->completed < need) {
-        w->missing |= 1u << q;
+        miss(x, q, need, w);
         return;
     }
     if (x->jitter && o->completed == need)
@@ -84,13 +103,14 @@ static void waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrI
     const OrrLane *l = &rank->lane[s];
     const OrrCallRow *row = row_of(x, r, s), *all = &role->rows[role->n_calls];
     w->missing = 0;
+    w->need = 0;
     w->has_wait = false;
     w->ready_ns = s == ORR_STREAM_HOST ? INT64_MIN : l->free_ns;
     if (x->jitter)
         orr_jitter_open(x->jitter, r, s, l->free_ns);
     uint32_t syncs = l->step * all->syncs_before + row->syncs_before + item->n_syncs_before;
     if (syncs > 0 && s != ORR_STREAM_HOST && rank->lane[ORR_STREAM_HOST].completed < syncs)
-        w->missing |= 1u << ORR_STREAM_HOST;
+        miss(x, ORR_STREAM_HOST, syncs, w);
     for (uint32_t i = row->first_cross; item->has_cross && i < row[1].first_cross; i++) {
         const OrrCrossWait *c = &role->cross[i];
         if (c->stream == s && c->item == l->item && c->steps_back <= l->step)
@@ -113,34 +133,42 @@ static void waiting(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *ite
     }
 }
 
-/* Notes which streams the head waits for, so that their ends wake it. */
-static void set_blocked(OrrRank *rank, uint32_t s, uint16_t missing) {
-    uint16_t changed = rank->lane[s].blocked_on ^ missing;
-    rank->lane[s].blocked_on = missing;
-    for (; changed; changed &= changed - 1)
-        rank->waiting_for[__builtin_ctz(changed)] ^= 1u << s;
+/* Notes what the head waits for, one at a time, so that its end wakes the stream. */
+static void set_blocked(OrrRank *rank, uint32_t s, const OrrWaiting *w) {
+    OrrLane *l = &rank->lane[s];
+    uint8_t stream = w->missing ? w->first_missing : ORR_N_STREAMS;
+    rank->wait_need[s] = w->need;
+    if (stream == l->blocked_on)
+        return;
+    if (l->blocked_on < ORR_N_STREAMS)
+        rank->waiting_for[l->blocked_on] ^= 1u << s;
+    if (stream < ORR_N_STREAMS)
+        rank->waiting_for[stream] ^= 1u << s;
+    l->blocked_on = stream;
 }
 
 /* What the head waited for last, now that it may start; what made it wait, if communication. */
 static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaiting *w) {
     OrrRank *rank = &x->ranks[r];
     OrrLane *l = &rank->lane[s];
-    OrrTrail *trail = &rank->trail[s];
     l->pred = w->has_wait ? ORR_PRED_WAIT : ORR_PRED_PREVIOUS;
     l->pred_stream = w->has_wait ? w->stream : s;
-    trail->pred_index = w->has_wait ? w->index : l->completed - 1;
-    if (s == ORR_STREAM_COMPUTE)
-        return; /* nobody asks what a kernel waited for */
+    l->pred_index = w->has_wait ? w->index : l->completed - 1;
+    if (!(x->charged_mask & 1u << s))
+        return; /* nobody asks what it waited for */
+    OrrTrail *trail = &rank->trail[s];
     const OrrTrail *other = &rank->trail[l->pred_stream];
     trail->blocker = other->ended;
     trail->blocker_end_ns = rank->lane[l->pred_stream].free_ns;
-    if (rank->lane[l->pred_stream].completed != trail->pred_index + 1)
+    if (rank->lane[l->pred_stream].completed != l->pred_index + 1)
         trail->blocker.is_set = 0;
 }
 
 void orr_exec__wake(OrrExec *x, uint32_t r, uint32_t s) {
-    for (uint32_t left = x->ranks[r].waiting_for[s]; left; left &= left - 1)
-        orr_exec__try_start(x, r, __builtin_ctz(left));
+    const OrrRank *rank = &x->ranks[r];
+    for (uint32_t left = rank->waiting_for[s]; left; left &= left - 1)
+        if (rank->lane[s].completed >= rank->wait_need[__builtin_ctz(left)])
+            orr_exec__try_start(x, r, __builtin_ctz(left));
 }
 
 /* The host returns from a synchronisation, or will when it gets there. */
@@ -152,7 +180,7 @@ static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item, int64_t ready
         rank->host_base_ns += ready_ns - reach;
         rank->sync_ns = ready_ns;
         rank->sync_stream = l->pred == ORR_PRED_WAIT ? l->pred_stream : ORR_STREAM_COMPUTE;
-        rank->sync_index = rank->trail[ORR_STREAM_HOST].pred_index;
+        rank->sync_index = l->pred_index;
         if (x->jitter)
             orr_jitter_sync(x->jitter, x, r);
     }
@@ -168,7 +196,7 @@ static void try_sync(OrrExec *x, uint32_t r) {
         const OrrItem *item = orr_exec__head(x, r, ORR_STREAM_HOST);
         OrrWaiting w;
         waiting(x, r, ORR_STREAM_HOST, item, &w);
-        set_blocked(&x->ranks[r], ORR_STREAM_HOST, w.missing);
+        set_blocked(&x->ranks[r], ORR_STREAM_HOST, &w);
         orr_exec__hold(x, r, ORR_STREAM_HOST, (w.missing & x->external_mask) != 0);
         if (w.missing)
             return;
@@ -181,10 +209,9 @@ static void try_sync(OrrExec *x, uint32_t r) {
 /* External communication begins at @start_ns, in the order of the global clock. */
 static void post_launch(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item, int64_t start_ns) {
     OrrLane *l = &x->ranks[r].lane[s];
-    OrrTrail *trail = &x->ranks[r].trail[s];
     bool takes_sms;
     if (l->pred == ORR_PRED_WAIT && l->pred_stream <= ORR_STREAM_TP)
-        trail->seen[l->pred_stream == ORR_STREAM_COMPUTE ? 0 : 1] = trail->pred_index;
+        x->ranks[r].seen[s][l->pred_stream == ORR_STREAM_COMPUTE ? 0 : 1] = l->pred_index;
     if (orr_exec__arrive_early(x, r, s, item, MAX(start_ns, x->global_ns)))
         return;
     uint32_t purpose = orr_exec__purpose(x, item, &takes_sms);
@@ -206,7 +233,7 @@ static void note_issue_bound(OrrRank *rank, uint32_t s) {
     l->pred = has_synced ? ORR_PRED_HOST_SYNC : ORR_PRED_HOST;
     l->pred_stream = has_synced ? rank->sync_stream : l->pred_stream;
     if (has_synced)
-        rank->trail[s].pred_index = rank->sync_index;
+        l->pred_index = rank->sync_index;
 }
 
 /* Whether the head of the stream has all that it waits for outside of its call; if so notes in
@@ -215,7 +242,7 @@ bool orr_exec__find_begin(OrrExec *x, uint32_t r, uint32_t s, int k, OrrBegin *b
     OrrRank *rank = &x->ranks[r];
     OrrWaiting w;
     waiting_outside(x, r, s, orr_exec__head(x, r, s), &w);
-    set_blocked(rank, s, w.missing);
+    set_blocked(rank, s, &w);
     orr_exec__hold(x, r, s, (w.missing & x->external_mask) != 0);
     if (w.missing)
         return false;
@@ -234,7 +261,7 @@ bool orr_exec__find_begin(OrrExec *x, uint32_t r, uint32_t s, int k, OrrBegin *b
 void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
     OrrRank *rank = &x->ranks[r];
     OrrLane *l = &rank->lane[s];
-    if (l->state != ORR_LANE_BLOCKED)
+    if (l->state != ORR_LANE_BLOCKED || orr_exec__is_blocked(rank, s))
         return;
     if (s == ORR_STREAM_HOST) {
         try_sync(x, r);
@@ -247,7 +274,7 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
     const OrrItem *item = orr_exec__head(x, r, s);
     OrrWaiting w;
     waiting(x, r, s, item, &w);
-    set_blocked(rank, s, w.missing);
+    set_blocked(rank, s, &w);
     if (!x->is_external[s])
         orr_exec__hold(x, r, s, (w.missing & x->external_mask) != 0);
     if (w.missing)
@@ -295,7 +322,8 @@ void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s) {
     uint32_t purpose = orr_exec__purpose(x, item, &takes_sms);
     l->state = ORR_LANE_RUNNING;
     l->start_ns = l->arrived_ns = x->now_ns;
-    x->ranks[r].trail[s].last_rank = r;
+    if (x->log)
+        x->ranks[r].trail[s].last_rank = r;
     if (takes_sms && x->is_external[s])
         orr_exec__unstable(x, r, purpose, +1);
     if (takes_sms)
@@ -334,6 +362,16 @@ static void leave_trail(OrrTrail *trail, const OrrLane *l, const OrrItem *item) 
     trail->ended_blocker_end_ns = trail->blocker_end_ns;
 }
 
+/* A communication kernel has ended. */
+static void leave_gpu(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
+    bool takes_sms;
+    uint32_t purpose = orr_exec__purpose(x, item, &takes_sms);
+    if (takes_sms && x->is_external[s])
+        orr_exec__unstable(x, r, purpose, -1);
+    if (takes_sms)
+        orr_exec__resident(x, r, purpose, -1);
+}
+
 /* The item at the head of a stream ends now. */
 void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
     OrrRank *rank = &x->ranks[r];
@@ -342,12 +380,8 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
     if (item->type == ORR_ITEM_BLOCK) {
         orr_exec__block_end(x, r, s, item);
     } else {
-        bool takes_sms;
-        uint32_t purpose = orr_exec__purpose(x, item, &takes_sms);
-        if (takes_sms && x->is_external[s])
-            orr_exec__unstable(x, r, purpose, -1);
-        if (takes_sms)
-            orr_exec__resident(x, r, purpose, -1);
+        if (item->type != ORR_ITEM_P2P || !x->is_early[item->what])
+            leave_gpu(x, r, s, item);
         orr_exec__comm_sum(x, r, s, item);
         if (rank->is_probed)
             probe(x, r, s, item);
@@ -356,7 +390,7 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
         orr_jitter_complete(x->jitter, r, s);
     if (x->log)
         orr_exec__log(x, r, s, item);
-    if (item->type != ORR_ITEM_BLOCK)
+    if (item->type != ORR_ITEM_BLOCK && (x->ended_mask & 1u << s))
         leave_trail(&rank->trail[s], l, item);
     if (!x->is_external[s] && (item->waiters & x->external_mask))
         orr_exec__remember_at(x, r, s, l->completed, x->now_ns);

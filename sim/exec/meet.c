@@ -3,6 +3,8 @@
 #include "sim/exec/exec_priv.h"
 #include "sim/exec/jitter.h"
 
+#include <string.h>
+
 #define NS_PER_S UINT64_C(1000000000) /* definition */
 
 static const OrrProgram *program(const OrrExec *x) {
@@ -82,7 +84,9 @@ void orr_exec__places_new(OrrExec *x) {
     for (uint32_t kind = 0; kind < ORR_N_GROUPS; kind++)
         places_of_group(x, kind, places);
     x->n_places = places->len;
-    x->places = (OrrPlace *)g_array_free(places, FALSE);
+    x->places = orr_exec__large_new((gsize)places->len * sizeof *x->places);
+    memcpy(x->places, places->data, (gsize)places->len * sizeof *x->places);
+    g_array_free(places, TRUE);
     find_early(x);
 }
 
@@ -207,11 +211,13 @@ void orr_exec__retime(void *data, uint32_t activity, uint32_t owner, int64_t end
 static void part_ended(OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns, int64_t latency_ns,
                        uint32_t peer) {
     OrrLane *l = &x->ranks[r].lane[s];
-    OrrTrail *trail = &x->ranks[r].trail[s];
-    trail->latency_ns = latency_ns;
-    if (arrived_ns > l->arrived_ns) {
+    bool is_late = arrived_ns > l->arrived_ns;
+    if (is_late)
         l->arrived_ns = arrived_ns;
-        trail->last_rank = peer;
+    if (x->log) {
+        OrrTrail *trail = &x->ranks[r].trail[s];
+        trail->latency_ns = latency_ns;
+        trail->last_rank = is_late ? peer : trail->last_rank;
     }
     if (--l->pending == 0)
         orr_exec__complete(x, r, s);
@@ -284,8 +290,10 @@ void orr_exec__comm_end(OrrExec *x, uint32_t id) {
     for (uint32_t m = g->first_member[place->index]; m < g->first_member[place->index + 1]; m++) {
         OrrLane *l = &x->ranks[g->members[m]].lane[stream];
         l->arrived_ns = arrived;
-        x->ranks[g->members[m]].trail[stream].latency_ns = latency;
-        x->ranks[g->members[m]].trail[stream].last_rank = last;
+        if (x->log) {
+            x->ranks[g->members[m]].trail[stream].latency_ns = latency;
+            x->ranks[g->members[m]].trail[stream].last_rank = last;
+        }
         orr_exec__complete(x, g->members[m], stream);
     }
 }
@@ -371,7 +379,8 @@ bool orr_exec__arrive_early(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *i
     l->state = ORR_LANE_RUNNING;
     l->start_ns = l->arrived_ns = start_ns;
     l->pending = p->n_parts;
-    x->ranks[r].trail[s].last_rank = r;
+    if (x->log)
+        x->ranks[r].trail[s].last_rank = r;
     for (uint32_t i = 0; i < p->n_parts; i++)
         arrive_part(x, r, s, p->first_part + i, false, start_ns);
     return true;

@@ -128,6 +128,17 @@ static bool can_surprise(const OrrExec *x) {
     return false;
 }
 
+/* Calls of a role that are passes: their waits for other calls are at their begin. */
+static uint8_t *find_calls(const OrrExec *x, const OrrCompiledRole *role) {
+    uint8_t *is_pass = g_new0(uint8_t, role->n_calls + 1);
+    for (uint32_t c = 0; c < role->n_calls; c++) {
+        is_pass[c] = x->passes->is_pass[role->calls[c].segment];
+        for (uint32_t i = role->rows[c].first_cross; i < role->rows[c + 1].first_cross; i++)
+            is_pass[c] &= role->cross[i].item == 0;
+    }
+    return is_pass;
+}
+
 static void find_passes(OrrExec *x) {
     OrrPasses *p = x->passes;
     uint32_t n = x->bound->program->n_segments, n_items = 0;
@@ -158,6 +169,9 @@ void orr_exec__passes_new(OrrExec *x) {
         return;
     OrrPasses *p = x->passes = g_new0(OrrPasses, 1);
     find_passes(x);
+    p->is_pass_call = g_new0(uint8_t *, x->bound->program->n_roles + 1);
+    for (uint32_t r = 0; r < x->bound->program->n_roles; r++)
+        p->is_pass_call[r] = find_calls(x, &x->compiled->roles[r]);
     p->islands = g_new0(OrrIslandPass, x->n_islands);
     p->begins = g_new0(OrrBegin, x->bound->n_ranks);
     uint32_t n = x->is_local_group[ORR_GROUP_TP] ? ORR_MAX_ISLAND : 1;
@@ -174,6 +188,9 @@ void orr_exec__passes_new(OrrExec *x) {
 void orr_exec__passes_clear(OrrExec *x) {
     if (!x->passes)
         return;
+    for (uint32_t r = 0; r < x->bound->program->n_roles; r++)
+        g_free(x->passes->is_pass_call[r]);
+    g_free(x->passes->is_pass_call);
     g_free(x->passes->is_pass);
     g_free(x->passes->need);
     g_free(x->passes->islands);
@@ -206,15 +223,8 @@ bool orr_exec__begins_pass(const OrrExec *x, uint32_t r, uint32_t s) {
     const OrrLane *l = &x->ranks[r].lane[s];
     if (!x->passes || l->item != 0)
         return false;
-    const OrrCompiledRole *role = role_of(x, r);
-    if (!x->passes->is_pass[role->calls[l->call].segment] ||
-        x->passes->islands[x->island_of[r]].released >= call_key(x, r, l))
-        return false;
-    const OrrCallRow *row = &role->rows[l->call];
-    for (uint32_t i = row->first_cross; i < row[1].first_cross; i++)
-        if (role->cross[i].item != 0)
-            return false;
-    return true;
+    const uint8_t *is_pass = x->passes->is_pass_call[x->bound->role[r]];
+    return is_pass[l->call] && x->passes->islands[x->island_of[r]].released < call_key(x, r, l);
 }
 
 /* The island takes this call, and what is before it, event by event. Ranks that had checked in go
@@ -258,7 +268,7 @@ static bool has_begin(OrrExec *x, uint32_t r, int k, uint32_t key) {
     OrrBegin *b = &x->passes->begins[r];
     if (b->key[k] == key)
         return true;
-    if (!orr_exec__find_begin(x, r, lanes[k], k, b))
+    if (orr_exec__is_blocked(&x->ranks[r], lanes[k]) || !orr_exec__find_begin(x, r, lanes[k], k, b))
         return false;
     b->key[k] = key;
     if (k == 0)
@@ -293,7 +303,8 @@ void orr_exec__check_in(OrrExec *x, uint32_t r, uint32_t s) {
     bool is_busy =
         s == ORR_STREAM_COMPUTE ? is_other_busy(t, c, has_tp) : is_other_busy(c, t, true);
     if (is_busy) { /* they could slow each other */
-        if (mine->head->n_waits == 0 && has_begin(x, r, s == ORR_STREAM_COMPUTE ? 0 : 1, key))
+        if (orr_exec__head(x, r, s)->n_waits == 0 &&
+            has_begin(x, r, s == ORR_STREAM_COMPUTE ? 0 : 1, key))
             release(x, r, key);
         return;
     }

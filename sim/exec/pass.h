@@ -50,8 +50,9 @@ typedef struct {
 } OrrPassMember;
 
 struct OrrPasses {
-    uint8_t *is_pass; /* [n_segments] */
-    uint32_t *need;   /* [items] of the other lane that must have ended */
+    uint8_t *is_pass;       /* [n_segments] */
+    uint8_t **is_pass_call; /* [n_roles][n_calls] */
+    uint32_t *need;         /* [items] of the other lane that must have ended */
     uint32_t most_items;
     OrrIslandPass *islands;
     OrrBegin *begins;

@@ -49,7 +49,7 @@ void orr_exec__log(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
                      .type = item->type,
                      .pred = l->pred,
                      .pred_stream = l->pred_stream,
-                     .pred_index = trail->pred_index};
+                     .pred_index = l->pred_index};
     if (item->type == ORR_ITEM_BLOCK && s == ORR_STREAM_COMPUTE) {
         g->gap_ns = x->ranks[r].progress.gap_ns;
         g->extra_ns = x->ranks[r].progress.extra_ns;

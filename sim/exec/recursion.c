@@ -132,9 +132,6 @@ static void log_collective(const Recursion *v, uint32_t j, uint32_t n, const Orr
 
 static void end_block(const Recursion *v, OrrPassMember *m, int64_t end_ns) {
     const OrrBlockTime *t = &m->times[v->blocks[m->done].what];
-    const OrrShare *share = v->x->compiled->shares + t->first_share;
-    for (uint32_t i = 0; i < t->n_shares; i++)
-        own(m, share[i].kind, share[i].ns);
     own(m, ORR_OWN_INTERFERENCE, end_ns - m->block_start_ns - t->work_ns);
     if (v->row)
         log_block(v, m, end_ns);

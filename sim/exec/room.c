@@ -48,28 +48,45 @@ void orr_exec__rooms_clear(OrrExec *x) {
     g_free(x->link_room);
     g_free(x->link_first);
     g_free(x->link_place);
+    g_free(x->tops);
+}
+
+#define ALIKE 16u /* most transfers have the top of one of the last few */
+
+static uint32_t add_top(OrrExec *x, uint64_t bytes_per_s, uint64_t bytes) {
+    for (uint32_t i = x->n_tops; i > 0 && i + ALIKE > x->n_tops; i--)
+        if (x->tops[i - 1].bytes_per_s == bytes_per_s && x->tops[i - 1].bytes == bytes)
+            return i - 1;
+    if ((x->n_tops & (x->n_tops - 1)) == 0) /* full at each power of two */
+        x->tops = g_renew(OrrTop, x->tops, 2 * x->n_tops + 1);
+    OrrTop *top = &x->tops[x->n_tops];
+    *top = (OrrTop){bytes_per_s, bytes, INT64_MAX};
+    if (bytes_per_s > 0 && bytes > 0) {
+        unsigned __int128 ns = ((unsigned __int128)bytes * NS_PER_S - 1) / bytes_per_s + 1;
+        top->ns = ns < INT64_MAX / 2 ? (int64_t)ns : INT64_MAX;
+    }
+    return x->n_tops++;
 }
 
 /* The highest rate of the transfer, as the fluid has it, and the time of its bytes at that. */
-static void find_top(const OrrExec *x, OrrPlace *place, const OrrPlan *plan, const OrrUse *uses,
-                     uint32_t n) {
+static const OrrTop *top_of(OrrExec *x, OrrPlace *place, const OrrPlan *plan, const OrrUse *uses,
+                            uint32_t n) {
+    if (place->top_what == place->what)
+        return &x->tops[place->top];
     unsigned __int128 top = plan->cap_bytes_per_s;
     for (uint32_t u = 0; u < n; u++) {
         unsigned __int128 capacity = x->bound->capacity[uses[u].constraint];
         top = MIN(top, capacity * ORR_COEF_ONE / uses[u].coef);
     }
     place->top_what = place->what;
-    place->top_bytes_per_s = (uint64_t)top;
-    place->top_ns = INT64_MAX;
-    if (top == 0 || plan->work_bytes == 0)
-        return;
-    unsigned __int128 ns = ((unsigned __int128)plan->work_bytes * NS_PER_S - 1) / top + 1;
-    if (ns < INT64_MAX / 2)
-        place->top_ns = (int64_t)ns;
+    place->top = add_top(x, (uint64_t)top, plan->work_bytes);
+    return &x->tops[place->top];
 }
 
-static uint64_t demand(const OrrPlace *place, const OrrUse *use) {
-    unsigned __int128 d = (unsigned __int128)place->top_bytes_per_s * use->coef * use->count;
+static uint64_t demand(uint64_t top_bytes_per_s, const OrrUse *use) {
+    if (use->coef == ORR_COEF_ONE && use->count == 1)
+        return top_bytes_per_s;
+    unsigned __int128 d = (unsigned __int128)top_bytes_per_s * use->coef * use->count;
     return (uint64_t)((d + ORR_COEF_ONE - 1) / ORR_COEF_ONE);
 }
 
@@ -87,7 +104,8 @@ static void take_back(OrrExec *x, uint32_t id) {
         return;
     }
     for (uint32_t u = 0; u < n; u++)
-        x->link_room[uses[u].constraint].demand -= demand(place, &uses[u]);
+        x->link_room[uses[u].constraint].demand -=
+            demand(x->tops[place->top].bytes_per_s, &uses[u]);
     orr_queue_push(&x->queue, place->from_ns, ORR_EV_FLOW_START, 0, id);
 }
 
@@ -107,23 +125,22 @@ bool orr_exec__book(OrrExec *x, uint32_t id, int64_t from_ns) {
     const OrrPlan *plan = orr_exec__plan(x, place);
     uint32_t n;
     const OrrUse *uses = orr_exec__uses(x, place, plan, &n);
-    if (place->top_what != place->what)
-        find_top(x, place, plan, uses, n);
-    if (place->top_ns == INT64_MAX || x->options->is_plain)
+    const OrrTop *top = top_of(x, place, plan, uses, n);
+    if (top->ns == INT64_MAX || x->options->is_plain)
         return false;
     for (uint32_t u = 0; u < n; u++) {
         const OrrLinkRoom *l = &x->link_room[uses[u].constraint];
-        if (l->penalty > 0 || l->demand + demand(place, &uses[u]) > l->capacity)
+        if (l->penalty > 0 || l->demand + demand(top->bytes_per_s, &uses[u]) > l->capacity)
             return false;
     }
     for (uint32_t u = 0; u < n; u++) {
-        x->link_room[uses[u].constraint].demand += demand(place, &uses[u]);
+        x->link_room[uses[u].constraint].demand += demand(top->bytes_per_s, &uses[u]);
         x->link_room[uses[u].constraint].n_booked++;
     }
     place->is_booked = 1;
     place->from_ns = from_ns;
     x->n_booked++;
-    orr_exec__push_end(x, id, from_ns + place->top_ns);
+    orr_exec__push_end(x, id, from_ns + top->ns);
     return true;
 }
 
@@ -133,11 +150,10 @@ void orr_exec__room_take(OrrExec *x, uint32_t id) {
     const OrrPlan *plan = orr_exec__plan(x, place);
     uint32_t n;
     const OrrUse *uses = orr_exec__uses(x, place, plan, &n);
-    if (place->top_what != place->what)
-        find_top(x, place, plan, uses, n);
+    uint64_t top = top_of(x, place, plan, uses, n)->bytes_per_s;
     for (uint32_t u = 0; u < n; u++) {
         OrrLinkRoom *l = &x->link_room[uses[u].constraint];
-        l->demand += demand(place, &uses[u]);
+        l->demand += demand(top, &uses[u]);
         l->penalty -= l->penalty > 0;
         if (l->n_booked > 0 && l->demand > l->capacity)
             empty_link(x, uses[u].constraint);
@@ -149,9 +165,10 @@ void orr_exec__room_give(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     uint32_t n;
     const OrrUse *uses = orr_exec__uses(x, place, orr_exec__plan(x, place), &n);
+    uint64_t top = x->tops[place->top].bytes_per_s;
     for (uint32_t u = 0; u < n; u++) {
         OrrLinkRoom *l = &x->link_room[uses[u].constraint];
-        l->demand -= demand(place, &uses[u]);
+        l->demand -= demand(top, &uses[u]);
         l->n_booked -= place->is_booked;
     }
     place->is_booked = 0;
