@@ -185,10 +185,27 @@ static int64_t price(Model *m, const OrrShareSpec *s, uint32_t racks, uint32_t b
     return p.step_ns;
 }
 
+/* More racks than the closest place has are priced at 1, 2, 4, 8, ... more, rounded up: beyond the
+ * first ones a rack more changes little, and each price is a step simulated. */
+static uint32_t rounded_racks(const Model *m, const OrrShareSpec *s, uint32_t racks,
+                              uint32_t blocks) {
+    uint32_t nodes = (world_of(m) + s->gpus_per_node - 1) / s->gpus_per_node;
+    uint32_t closest = (nodes + s->nodes_per_rack - 1) / s->nodes_per_rack, more = 1;
+    if (racks <= closest)
+        return racks;
+    while (more < racks - closest)
+        more *= 2;
+    uint64_t most = MIN((uint64_t)blocks * s->racks_per_block, nodes);
+    most = MIN(most, s->n_nodes / s->nodes_per_rack);
+    return MAX(racks, (uint32_t)MIN(most, (uint64_t)closest + more));
+}
+
 static int64_t price_once(Model *m, const OrrShareSpec *s, uint32_t racks, uint32_t blocks,
                           GError **error) {
     if (!m->cluster)
         racks = blocks = 1;
+    else
+        racks = rounded_racks(m, s, racks, blocks);
     for (guint i = 0; i < m->priced->len; i++) {
         const Priced *p = &g_array_index(m->priced, Priced, i);
         if (p->racks == racks && p->blocks == blocks)
