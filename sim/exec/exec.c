@@ -104,6 +104,7 @@ static void exec_clear(OrrExec *x) {
         orr_fluid_free(x->fluid);
     free(x->ranks);
     free(x->places);
+    free(x->dues);
     g_free(x->is_early);
     g_free(x->end_ns);
     g_free(x->window_ns);
@@ -134,7 +135,8 @@ static void handle(OrrExec *x, const OrrEvent *e) {
             orr_exec__complete(x, r, s);
         break;
     case ORR_EV_COMM_END:
-        if (orr_event_generation(e) == x->places[e->id].generation)
+        if (orr_event_generation(e) == x->places[e->id].generation &&
+            orr_exec__is_due(x, e->id, e->time_ns))
             orr_exec__comm_end(x, e->id);
         break;
     case ORR_EV_LANE_END:

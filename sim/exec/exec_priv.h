@@ -139,6 +139,11 @@ typedef struct {
     };
 } __attribute__((aligned(64))) OrrPlace;
 
+/* When a place's transfer ends, as far as is known; the event in the queue may be earlier. */
+typedef struct {
+    int64_t due_ns, queued_ns; /* queued_ns: INT64_MAX, none */
+} OrrDue;
+
 /* A transfer at the highest rate that its links and its plan allow. */
 typedef struct {
     uint64_t bytes_per_s;
@@ -225,6 +230,7 @@ typedef struct {
     uint32_t max_steps, n_places;
     OrrRank *ranks;
     OrrPlace *places;
+    OrrDue *dues;                           /* [n_places] */
     uint8_t *is_early;                      /* [n_p2ps] launches are told ahead of their times */
     uint32_t coll_place[ORR_N_GROUPS][256]; /* first place of (group, communicator), or ORR_NONE */
     uint32_t pair_place[ORR_N_GROUPS][256];
@@ -298,6 +304,8 @@ const OrrPlan *orr_exec__plan(const OrrExec *x, const OrrPlace *place);
 const OrrUse *orr_exec__uses(const OrrExec *x, const OrrPlace *place, const OrrPlan *plan,
                              uint32_t *n);
 void orr_exec__push_end(OrrExec *x, uint32_t place, int64_t end_ns);
+void orr_exec__forget_end(OrrExec *x, uint32_t place);
+bool orr_exec__is_due(OrrExec *x, uint32_t place, int64_t now_ns);
 int64_t orr_exec__private_ns(const OrrPlan *plan);
 const OrrPlan *orr_exec__private_plan(const OrrExec *x, uint32_t kind, uint32_t group,
                                       uint32_t coll);

@@ -87,6 +87,9 @@ void orr_exec__places_new(OrrExec *x) {
     x->places = orr_exec__large_new((gsize)places->len * sizeof *x->places);
     memcpy(x->places, places->data, (gsize)places->len * sizeof *x->places);
     g_array_free(places, TRUE);
+    x->dues = orr_exec__large_new((gsize)x->n_places * sizeof *x->dues);
+    for (uint32_t i = 0; i < x->n_places; i++)
+        x->dues[i].queued_ns = INT64_MAX;
     find_early(x);
 }
 
@@ -111,9 +114,9 @@ const OrrUse *orr_exec__uses(const OrrExec *x, const OrrPlace *place, const OrrP
     return *n > 0 ? l->uses + l->first[v] : NULL;
 }
 
-void orr_exec__push_end(OrrExec *x, uint32_t id, int64_t end_ns) {
-    OrrPlace *place = &x->places[id];
-    place->generation = (place->generation + 1) & ORR_GENERATION_MASK;
+static void queue_end(OrrExec *x, uint32_t id, int64_t end_ns) {
+    const OrrPlace *place = &x->places[id];
+    x->dues[id].queued_ns = end_ns;
     if (!place->is_pair && x->is_local_group[place->group]) {
         const OrrBoundGroup *g = &x->bound->groups[place->group];
         orr_exec__push_local(x, g->members[g->first_member[place->index]], end_ns, ORR_EV_COMM_END,
@@ -121,6 +124,35 @@ void orr_exec__push_end(OrrExec *x, uint32_t id, int64_t end_ns) {
         return;
     }
     orr_queue_push(&x->queue, end_ns, ORR_EV_COMM_END, place->generation, id);
+}
+
+/* What is in the queue for the place counts no more. */
+void orr_exec__forget_end(OrrExec *x, uint32_t id) {
+    OrrPlace *place = &x->places[id];
+    place->generation = (place->generation + 1) & ORR_GENERATION_MASK;
+    x->dues[id].queued_ns = INT64_MAX;
+}
+
+/* The transfer ends at @end_ns. Where many share a link ends move with each that comes and goes: an
+ * event that is too early stays and is put off when it comes. */
+void orr_exec__push_end(OrrExec *x, uint32_t id, int64_t end_ns) {
+    OrrDue *due = &x->dues[id];
+    due->due_ns = end_ns;
+    if (due->queued_ns <= end_ns)
+        return;
+    orr_exec__forget_end(x, id);
+    queue_end(x, id, end_ns);
+}
+
+/* Whether the transfer ends at the time of its event; if not, that is put off. */
+bool orr_exec__is_due(OrrExec *x, uint32_t id, int64_t now_ns) {
+    OrrDue *due = &x->dues[id];
+    due->queued_ns = INT64_MAX;
+    if (due->due_ns <= now_ns)
+        return true;
+    if (due->due_ns < INT64_MAX)
+        queue_end(x, id, due->due_ns);
+    return false;
 }
 
 /* With jitter in the mean, the last member comes later than each does. Meanwhile the kernels of the

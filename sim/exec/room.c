@@ -97,7 +97,7 @@ static void take_back(OrrExec *x, uint32_t id) {
     for (uint32_t u = 0; u < n; u++)
         x->link_room[uses[u].constraint].n_booked--;
     place->is_booked = 0;
-    place->generation = (place->generation + 1) & ORR_GENERATION_MASK; /* its end is not known */
+    orr_exec__forget_end(x, id); /* it is not known */
     x->n_booked--;
     if (place->from_ns <= x->now_ns) {
         orr_exec__share(x, id, x->now_ns - place->from_ns);
