@@ -85,7 +85,8 @@ void orr_exec__places_new(OrrExec *x) {
         places_of_group(x, kind, places);
     x->n_places = places->len;
     x->places = orr_exec__large_new((gsize)places->len * sizeof *x->places);
-    memcpy(x->places, places->data, (gsize)places->len * sizeof *x->places);
+    if (places->len > 0)
+        memcpy(x->places, places->data, (gsize)places->len * sizeof *x->places);
     g_array_free(places, TRUE);
     x->dues = orr_exec__large_new((gsize)x->n_places * sizeof *x->dues);
     for (uint32_t i = 0; i < x->n_places; i++)
