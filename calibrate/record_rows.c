@@ -35,14 +35,15 @@ void orr_record_rows_free(OrrRecordRows *r) {
 }
 
 bool orr_record_rows_is(const char *path) {
-    static const char begin[] = "kind,op,dtype,pass,ranks,";
-    char head[sizeof begin] = "";
+    static const char begin[] = "kind,op,dtype,pass,ranks,", mark[] = "\xef\xbb\xbf"; /* UTF-8 */
+    char head[sizeof mark + sizeof begin] = "";
     FILE *file = fopen(path, "rb");
     if (!file)
         return false;
-    size_t n = fread(head, 1, sizeof begin - 1, file);
+    size_t n = fread(head, 1, sizeof head - 1, file);
     fclose(file);
-    return n == sizeof begin - 1 && strcmp(head, begin) == 0;
+    head[n] = '\0';
+    return g_str_has_prefix(g_str_has_prefix(head, mark) ? head + strlen(mark) : head, begin);
 }
 
 typedef struct {

@@ -108,6 +108,28 @@ static void test_rows_faster_than_the_link_are_refused(void **state) {
     assert_true(fit->after_frac < 0.001);
 }
 
+/* One sample in thousands that a hiccup of the host made long, and the same everywhere. */
+static void test_a_lone_row_far_off_is_told_and_not_fitted(void **state) {
+    (void)state;
+    OrrCollConstants truth = *orr_coll_constants_default();
+    OrrCollLaw *law = &truth.arch[ORR_ARCH_AMPERE].ring[ORR_PROTO_SIMPLE];
+    law->launch_ns *= 1.4, law->eff_frac *= 0.8;
+    Machine m;
+    synthesize(&m, &truth);
+    m.rows[1][2].out_of_place.time_ns *= 4;
+    g_autoptr(OrrFit) fit = orr_judge_fit(m.fits, N_TABLES, NULL, NULL);
+    assert_int_equal(fit->n_outliers, 1);
+    assert_int_equal(fit->notes->len, 1);
+    assert_non_null(strstr(fit->notes->pdata[0], "times as long as the others let expect"));
+    assert_true(fit->after_frac < 0.005);
+    assert_near(fitted(fit, "ampere.ring.simple.eff_frac"), law->eff_frac, 0.02);
+    for (uint32_t t = 0; t < N_TABLES; t++)
+        for (uint32_t i = 0; i < N_ROWS; i++)
+            m.rows[t][i].out_of_place.time_ns *= i % 3 ? 1 : 4; /* no accident: all are kept */
+    g_autoptr(OrrFit) rough = orr_judge_fit(m.fits, N_TABLES, NULL, NULL);
+    assert_int_equal(rough->n_outliers, 0);
+}
+
 /* The switch reduces: an all-reduce may show more than a wire carries, a gather may not. */
 static void test_nvls_above_the_wire_is_legal_for_all_reduce_alone(void **state) {
     (void)state;
@@ -159,6 +181,7 @@ int main(void) {
         cmocka_unit_test(test_constants_come_back_within_2_percent),
         cmocka_unit_test(test_what_no_row_tells_stays),
         cmocka_unit_test(test_rows_faster_than_the_link_are_refused),
+        cmocka_unit_test(test_a_lone_row_far_off_is_told_and_not_fitted),
         cmocka_unit_test(test_nvls_above_the_wire_is_legal_for_all_reduce_alone),
         cmocka_unit_test(test_one_process_shows_its_host_in_short_messages),
     };

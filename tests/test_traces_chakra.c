@@ -196,6 +196,25 @@ static void test_replay_of_our_own_export_gives_our_step_time(void **state) {
         check_replay(runs[i].job, runs[i].rank);
 }
 
+static void test_several_ranks_are_a_file_each(void **state) {
+    (void)state;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *folder = g_dir_make_tmp("orrery-ranks-XXXXXX", NULL), *nothing = NULL;
+    g_autofree char *arguments =
+        g_strdup_printf("trace tiny -f chakra --ranks 0-1 --per-rank %s", folder);
+    run_orrery(arguments, &nothing);
+    for (guint rank = 0; rank < 2; rank++) {
+        g_autofree char *name = g_strdup_printf("trace.%u.et", rank);
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        OrrImport import = {.path = path, .notes = notes};
+        g_autoptr(OrrReplay) replay = orr_chakra_read(&import, &error);
+        assert_null(error);
+        assert_int_equal(replay->rank, rank);
+        assert_int_equal(g_unlink(path), 0);
+    }
+    assert_int_equal(g_rmdir(folder), 0);
+}
+
 /* Times of calls without those inside; kernels behind their call and in order on their stream. */
 static void test_traces_linked_with_a_profile_run_in_its_times(void **state) {
     (void)state;
@@ -227,6 +246,7 @@ int main(void) {
         T(test_operations_without_time_pass_their_dependencies_on),
         T(test_bad_traces_are_refused_with_their_place),
         T(test_replay_of_our_own_export_gives_our_step_time),
+        T(test_several_ranks_are_a_file_each),
         T(test_traces_linked_with_a_profile_run_in_its_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

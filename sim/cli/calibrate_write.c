@@ -103,8 +103,8 @@ static void write_kernels(const OrrCalibrateFit *f, OrrOut *out) {
 }
 
 static void write_collectives(const OrrFit *fit, OrrOut *out) {
-    orr_out_printf(out, "\n# %u rows used, %u faster than the link; mean error ", fit->n_rows,
-                   fit->n_refused);
+    orr_out_printf(out, "\n# %u rows used, %u faster than the link, %u outliers; mean error ",
+                   fit->n_rows, fit->n_refused, fit->n_outliers);
     put_number(out, "%.1f", 100 * fit->before_frac);
     orr_out_puts(out, " % with the shipped constants, ");
     put_number(out, "%.1f", 100 * fit->after_frac);

@@ -6,10 +6,13 @@
 #include "sim/base/words.h"
 #include "sim/cli/calibrate_parts.h"
 #include "sim/collective/place.h"
+#include "sim/io/file.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#define LOG_LIMIT_BYTES ((gsize)256 << 20) /* ours: as the reader of logs has it */
 
 static const char *const kinds[] = {"fit", NULL};
 
@@ -69,12 +72,21 @@ static void tell(const GPtrArray *notes) {
         fprintf(stderr, "%s\n", (const char *)notes->pdata[i]);
 }
 
+static bool is_readable(const char *path, GError **error) {
+    gsize length;
+    g_autofree char *text = orr_file_read(path, LOG_LIMIT_BYTES, &length, error);
+    return text != NULL;
+}
+
 /* Files of records first: they tell what the machine is that the logs are of. */
 static bool read_records(const OrrCli *cli, OrrCalibrateFit *f, GError **error) {
     const char *path;
     for (guint i = 1; (path = orr_cli_argument(cli, i)); i++) {
-        if (!orr_record_rows_is(path))
+        if (!orr_record_rows_is(path)) {
+            if (!orr_cli_value(cli, "cluster") && !is_readable(path, error))
+                return false;
             continue;
+        }
         if (!f->records)
             f->records = orr_record_rows_new();
         if (!orr_record_rows_add(f->records, path, error))

@@ -13,7 +13,8 @@ static const OrrOption options[] = {
     {"window", 'w', "FROM..TO", false,
      "spans that touch this part of the step, such as 1.0s..1.2s"},
     {"format", 'f', "NAME", false, "chrome, csv, passes or chakra (default: chrome)"},
-    {"per-rank", 0, "DIR", false, "a file a rank in DIR, as a profiler would leave them"},
+    {"per-rank", 0, "DIR", false,
+     "a file a rank in DIR, as a profiler would leave them (chrome, chakra)"},
     ORR_OPTION_OUTPUT,
     ORR_RUN_OPTIONS,
     ORR_OPTION_HELP,
@@ -77,14 +78,15 @@ static bool run_trace(OrrCli *cli, GError **error) {
     const char *format = orr_cli_value(cli, "format"), *list = orr_cli_value(cli, "ranks");
     if (request.path && request.directory)
         return orr_fail_usage(error, "orrery trace: --output or --per-rank, not both");
-    if (request.directory && format && strcmp(format, "chrome") != 0)
-        return orr_fail_usage(error,
-                              "orrery trace: --format %s: --per-rank writes chrome alone; drop one "
-                              "of the two",
-                              format);
     request.exporter = orr_exporter_find(format ? format : "chrome", error);
     if (!request.exporter || !read_window(cli, &request, error))
         return false;
+    if (request.directory && format && strcmp(format, "chrome") != 0 &&
+        !request.exporter->is_per_rank)
+        return orr_fail_usage(error,
+                              "orrery trace: --format %s: --per-rank writes chrome and chakra "
+                              "alone; drop one of the two",
+                              format);
     g_autoptr(OrrCliRun) run = orr_cli_run_prepare(cli, orr_cli_argument(cli, 0), error);
     if (!run)
         return false;
@@ -118,12 +120,12 @@ const OrrCommand orr_cmd_trace = {
         "it is "
         "simulated (again), which gives the same nanoseconds. A name that ends in .gz is "
         "compressed. Chrome JSON opens in Perfetto (ui.perfetto.dev) and chrome://tracing; with "
-        "--per-rank the folder loads in HolisticTraceAnalysis. What is left out is said on stderr "
-        "and "
-        "in the file.\n\n"
+        "--per-rank the folder loads in HolisticTraceAnalysis. Chakra has one rank a file, so that "
+        "several need --per-rank. What is left out is said on stderr and in the file.\n\n"
         "  orrery trace llama3-405b-16k --ranks 0-7 -o trace.json.gz\n"
         "  orrery trace llama3-405b-16k --ranks 0,1024,2048 --window 1.0s..1.2s -o part.json\n"
-        "  orrery trace llama3-8b-8 --ranks 0-7 --per-rank profile/",
+        "  orrery trace llama3-8b-8 --ranks 0-7 --per-rank profile/\n"
+        "  orrery trace llama3-8b-8 --ranks 0-7 --format chakra --per-rank et/",
     .min_arguments = 1,
     .max_arguments = 1,
     .options = options,

@@ -3,6 +3,7 @@
 #include "sim/collective/timed.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_PARAMETERS 96
@@ -10,6 +11,12 @@
 #define PROBE 0.02       /* ours: relative step of the numeric derivative */
 #define TELLS 2          /* ours: rows that weigh less against the prior tell nothing */
 #define WIRE_MARGIN 1.02 /* ours: clocks and rounding of printed times */
+/* An outlier is off by a factor and by so many standard deviations of the others; where more than a
+ * share of the rows were one, it is the machine that differs, and all are kept. */
+#define OUTLIER_FACTOR 2.0     /* ours: repeats scatter less, hiccups of a host more */
+#define OUTLIER_DEVIATIONS 6.0 /* ours */
+#define OUTLIER_SHARE 0.1      /* ours */
+#define MAD_TO_SD 1.4826       /* of normal errors: 1 / the normal quantile of 3/4 */
 /* Pull to the shipped value: a parameter e times off costs as much as so many rows that are off as
  * rows are on average; at most as if that were 3 %, the scatter of repeats. */
 #define PRIOR_ROWS 5.0
@@ -380,9 +387,55 @@ static void loosen(Work *w) {
     w->prior = fmin(PRIOR_MOST, PRIOR_ROWS * mean);
 }
 
-static void fit_rows(Work *w, const OrrFitTable *tables, uint32_t n_tables) {
+static void note_outlier(Work *w, const Row *row, double off) {
+    const OrrMeasuredTable *t = row->table->table;
+    char times[32];
+    g_ascii_formatd(times, sizeof times, "%.1f", exp(fabs(off)));
+    g_ptr_array_add(w->fit->notes,
+                    g_strdup_printf("%s:%u: %s of %" G_GINT64_FORMAT " bytes: %s times as %s as "
+                                    "the others let expect, an outlier; not used",
+                                    t->name, t->rows[row->row].line, orr_collective_name(t->kind),
+                                    row->bytes, times, off < 0 ? "long" : "short"));
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Takes out rows that a hiccup of the machine made, as the fit with them shows. True: some. */
+static bool drop_outliers(Work *w) {
+    guint n = w->rows->len, n_out = 0;
+    g_autofree double *r = g_new(double, n_residuals(w)), *sizes = g_new(double, n);
+    residuals(w, r);
+    for (guint i = 0; i < n; i++)
+        sizes[i] = fabs(r[i]);
+    qsort(sizes, n, sizeof *sizes, by_value);
+    double limit = fmax(log(OUTLIER_FACTOR), OUTLIER_DEVIATIONS * MAD_TO_SD * sizes[n / 2]);
+    for (guint i = 0; i < n; i++)
+        n_out += sizes[i] > limit;
+    if (n_out == 0 || w->fit->n_outliers + n_out > OUTLIER_SHARE * (w->fit->n_outliers + n))
+        return false;
+    for (guint i = 0, to = 0; i < n; i++) {
+        Row *row = &g_array_index(w->rows, Row, i);
+        if (fabs(r[i]) > limit)
+            note_outlier(w, row, r[i]);
+        else
+            g_array_index(w->rows, Row, to++) = *row;
+    }
+    g_array_set_size(w->rows, n - n_out);
+    w->fit->n_outliers += n_out;
+    return true;
+}
+
+/* From the shipped constants on, with the rows that are left. */
+static void fit_once(Work *w, const OrrFitTable *tables, uint32_t n_tables) {
     OrrFit *fit = w->fit;
-    fit->calls = g_new0(OrrFitCall, fit->n_rows + fit->n_held);
+    while (w->n > 0)
+        g_free(w->name[--w->n]);
+    fit->constants = *orr_coll_constants_default();
+    w->prior = PRIOR_MOST;
+    fit->n_rows = w->rows->len;
     note_calls(w, false);
     fit->before_frac = mean_error(w, w->rows);
     fit->held_before_frac = mean_error(w, w->held);
@@ -391,6 +444,14 @@ static void fit_rows(Work *w, const OrrFitTable *tables, uint32_t n_tables) {
     descend(w);
     loosen(w);
     descend(w);
+}
+
+static void fit_rows(Work *w, const OrrFitTable *tables, uint32_t n_tables) {
+    OrrFit *fit = w->fit;
+    fit->calls = g_new0(OrrFitCall, w->rows->len + w->held->len);
+    do
+        fit_once(w, tables, n_tables);
+    while (drop_outliers(w));
     note_calls(w, true);
     fit->after_frac = mean_error(w, w->rows);
     fit->held_after_frac = mean_error(w, w->held);
@@ -405,7 +466,6 @@ OrrFit *orr_judge_fit(const OrrFitTable *tables, uint32_t n_tables, const OrrFit
                       GError **error) {
     g_autoptr(OrrFit) fit = g_new0(OrrFit, 1);
     Work w = {.fit = fit,
-              .prior = PRIOR_MOST,
               .rows = g_array_new(FALSE, FALSE, sizeof(Row)),
               .held = g_array_new(FALSE, FALSE, sizeof(Row))};
     fit->constants = *orr_coll_constants_default();

@@ -46,13 +46,14 @@ typedef struct {
     OrrFitParameter *parameters;
     uint32_t n_parameters;
     uint32_t n_rows, n_refused;               /* refused: faster than the link could be */
+    uint32_t n_outliers;                      /* left out: far from what the others tell */
     double before_frac, after_frac;           /* mean absolute error over the rows used */
     uint32_t n_held;                          /* rows of other sizes than were fitted ... */
     double held_before_frac, held_after_frac; /* ... and their errors */
     OrrFitCall *calls;                        /* n_rows + n_held of them */
     OrrFitLaw *laws;
     uint32_t n_laws;
-    GPtrArray *notes; /* char *: each refused row and why */
+    GPtrArray *notes; /* char *: each refused row and outlier, and why */
 } OrrFit;
 
 /* Sizes to fit, bytes, both ends included; the rows of other sizes are held out. */
