@@ -61,6 +61,10 @@ static void test_bad_lines_and_files_are_told(void **state) {
         {"run bloom-176b-saves --set gpfs.network=compute", 3, {"needs a job to simulate"}},
         {"run bloom-176b-saves --seeds 0", 2, {"--seeds 0", "whole number from 1"}},
         {"run bloom-176b-saves --json --csv", 2, {"not both"}},
+        {"run bloom-176b-saves --resume a -o ./a", 2, {"--output and --resume are both"}},
+        {"run bloom-176b-saves --events a --trace a", 2, {"another name would do"}},
+        {"run two-racks-a-day", 3, {"--shared would do"}},
+        {"run --shared two-racks-a-day --set spot.reclaim_mtbf=9h", 3, {"of which nodes?"}},
         {"run bloom-176b-save", 3, {"bloom-176b-save"}},
         {"run tiny", 3, {"the run has no end", "length = 54 d"}},
         {"run tiny --set run.steps=many", 3, {"many"}},
@@ -80,6 +84,12 @@ static void test_bad_lines_and_files_are_told(void **state) {
         {"run llama70b-500b-1024 --set rented.on_demand=3EUR", 3, {"USD/GPU-h"}},
         {"run llama70b-500b-8 --seeds 1", 1, {"the answer is no"}},
         {"run llama70b-500b-64 --seeds 2 --set run.failure_scale=1e6", 3, {"no time to train"}},
+        {"run bloom-176b-saves --set run.evaluate=5min", 3, {"evaluate_every", "go together"}},
+        {"run bloom-176b-saves --set run.evaluate_every=10", 3, {"evaluate = 5 min"}},
+        {"run bloom-176b-saves --set checkpoint.writers=385", 3, {"writers", "384 ranks"}},
+        {"run save-70b-hourly-single --set checkpoint.writers=65", 3, {"writers", "64 ranks"}},
+        {"run bloom-176b-saves --set checkpoint.stores=gpfs,gpfs", 3, {"gpfs stands there twice"}},
+        {"run bloom-176b-saves --set checkpoint.stores=run", 3, {"run is a group of every"}},
         {"run bloom-176b-saves --events /no/such/folder/x", 4, {"/no/such/folder"}},
         {"import failures /dev/null", 3, {"/dev/null"}},
     };
@@ -90,6 +100,11 @@ static void test_bad_lines_and_files_are_told(void **state) {
 static void test_good_lines_answer(void **state) {
     static const Case cases[] = {
         {"run bloom-176b-saves --seeds 3 --set gpu_failure.mtbf=5000h", 0, {"13.02 h"}},
+        {"run save-64-two-failures --seeds 1", 0, {"1 seed from 0"}},
+        {"run save-64-two-failures --seeds 1 --set checkpoint.policy=daly",
+         0,
+         {"policy daly", "26.33 min"}},
+        {"run llama70b-500b-64 --seeds 1 --set checkpoint.interval=1h", 0, {"policy fixed"}},
         {"run bloom-176b-saves --seeds 3", 0, {"gpu_failure", "total = wall time"}},
         {"run tiny --seeds 2 --set run.steps=5 --json", 0, {"orrery.run/1", "\"seeds\": 2"}},
         {"show failure meta-rsc1", 0, {"1.803", "0.225"}},
@@ -192,6 +207,41 @@ static void test_words_of_files_are_checked(void **state) {
     }
 }
 
+/* A file at fault is told as such, whatever it was meant to be; a job file is run. */
+static void test_files_of_runs_and_jobs_are_told_apart(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *sets;
+        int status;
+        const char *said;
+    } cases[] = {
+        {"[run]\nsummary = Gr\xff\n", "", 3, ":2: bytes that are not UTF-8"},
+        {"", "", 3, "[run] source: is missing"},
+        {"[run]\nsource = x\nlength = 9 h\n[checkpoint]\npolicy = young\ninterval = 9 s\n", "", 3,
+         ":5: [checkpoint] policy = young: an interval is given too"},
+        {"[job]\nmodel = nobody\n", "", 3, "the run has no end"},
+        {"[job]\nmodel = nobody\n", " --set run.steps=9", 3, "nobody"},
+    };
+    for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+        char *path = NULL;
+        int fd = g_file_open_tmp("orrery-run-XXXXXX.ini", &path, NULL);
+        assert_true(fd >= 0 && g_close(fd, NULL));
+        assert_true(g_file_set_contents(path, cases[i].text, -1, NULL));
+        g_autofree char *line = g_strdup_printf("run %s%s", path, cases[i].sets);
+        g_autofree char *out = NULL, *err = NULL;
+        assert_int_equal(orrery(line, &out, &err), cases[i].status);
+        if (!strstr(err, cases[i].said))
+            fail_msg("'%s' is not in: %s", cases[i].said, err);
+        g_unlink(path);
+        g_free(path);
+    }
+    g_autofree char *out = NULL, *err = NULL;
+    g_autofree char *line = g_strdup_printf(
+        "run %s/workloads/jobs/tiny.ini --seeds 1 --set run.steps=5", g_getenv("top_srcdir"));
+    assert_int_equal(orrery(line, &out, &err), 0);
+    assert_non_null(strstr(out, "tiny: "));
+}
+
 static void test_a_saved_report_is_run_again_to_the_byte(void **state) {
     (void)state;
     char *path = NULL;
@@ -221,6 +271,7 @@ int main(void) {
         cmocka_unit_test(test_all_scripts_are_there_without_gnuplot),
         cmocka_unit_test(test_empty_store_is_begun),
         cmocka_unit_test(test_words_of_files_are_checked),
+        cmocka_unit_test(test_files_of_runs_and_jobs_are_told_apart),
         cmocka_unit_test(test_a_saved_report_is_run_again_to_the_byte),
         cmocka_unit_test(test_a_seed_is_replayed_alone),
     };

@@ -120,11 +120,20 @@ bool orr_run_file_owns(const OrrRunFile *f, const char *group) {
 static char **group_list(OrrKeys *keys, const char *group, const char *key,
                          const OrrOverride *overrides, uint32_t n_overrides) {
     char **names = orr_keys_strings(keys, group, key, ORR_KEY_QUIET);
-    for (guint i = 0; names && names[i]; i++)
+    for (guint i = 0; names && names[i]; i++) {
+        if (is_file_group(names[i]))
+            orr_keys_complain(keys, group, key,
+                              "%s is a group of every run file; another name "
+                              "would do",
+                              names[i]);
+        for (guint j = 0; j < i; j++)
+            if (strcmp(names[i], names[j]) == 0)
+                orr_keys_complain(keys, group, key, "%s stands there twice; keep one", names[i]);
         for (uint32_t o = 0; o < n_overrides; o++)
             if (strcmp(overrides[o].group, names[i]) == 0 && !is_file_group(names[i]))
                 orr_keys_override(keys, overrides[o].group, overrides[o].key, overrides[o].value,
                                   "--set");
+    }
     return names;
 }
 
@@ -173,6 +182,29 @@ static void read_stages(OrrKeys *keys, OrrRunFile *f, char **names) {
     }
 }
 
+/* A policy of the command line takes the place of the file's interval, an interval that of its
+ * policy; the last one counts. */
+static void choose_interval(OrrRunFile *f, const OrrOverride *overrides, uint32_t n) {
+    const char *chosen = "";
+    for (uint32_t i = 0; i < n; i++) {
+        const char *key = overrides[i].key;
+        if (strcmp(overrides[i].group, "checkpoint") == 0 &&
+            (strcmp(key, "policy") == 0 ||
+             (strcmp(key, "interval") == 0 && f->checkpoint.interval_ns > 0) ||
+             (strcmp(key, "interval_steps") == 0 && f->checkpoint.interval_steps > 0)))
+            chosen = key;
+    }
+    bool is_policy = strcmp(chosen, "policy") == 0;
+    if (is_policy && f->checkpoint.policy == ORR_INTERVAL_FIXED)
+        return; /* with the interval of the file */
+    if (is_policy || strcmp(chosen, "interval") == 0)
+        f->checkpoint.interval_steps = 0;
+    if (is_policy || strcmp(chosen, "interval_steps") == 0)
+        f->checkpoint.interval_ns = 0;
+    if (!is_policy && *chosen)
+        f->checkpoint.policy = ORR_INTERVAL_FIXED;
+}
+
 static void check(OrrKeys *keys, const OrrRunFile *f) {
     if (!(f->length_ns > 0) && !(f->tokens > 0) && !(f->steps > 0))
         orr_keys_complain(keys, "run", "length",
@@ -192,7 +224,9 @@ static void check(OrrKeys *keys, const OrrRunFile *f) {
         orr_keys_complain(keys, "run", "phases", "need a job to simulate");
     bool has_interval = f->checkpoint.interval_ns > 0 || f->checkpoint.interval_steps > 0;
     bool is_fixed = f->checkpoint.policy == ORR_INTERVAL_FIXED;
-    if (f->n_stores > 0 && is_fixed != has_interval)
+    if (!is_fixed && has_interval)
+        orr_keys_complain(keys, "checkpoint", "policy", "an interval is given too; keep one");
+    if (f->n_stores > 0 && is_fixed && !has_interval)
         orr_keys_complain(keys, "checkpoint", "interval",
                           "interval = 30 min, interval_steps = 100 "
                           "steps, or one of the policies young, daly, search would do");
@@ -200,6 +234,11 @@ static void check(OrrKeys *keys, const OrrRunFile *f) {
         orr_keys_complain(keys, "checkpoint", "interval_steps", "interval is given too; keep one");
     if (f->contract != ORR_CONTRACT_NONE && *f->prices_ref == '\0')
         orr_keys_complain(keys, "run", "contract", "needs prices = a file of workloads/prices");
+    if ((f->evaluate_steps > 0) != (f->evaluate_ns > 0))
+        orr_keys_complain(keys, "run", f->evaluate_ns > 0 ? "evaluate" : "evaluate_every",
+                          "evaluate_every = 1000 steps and evaluate = 5 min go together");
+    if (f->gpus > 0 && f->checkpoint.writers > f->gpus)
+        orr_keys_complain(keys, "checkpoint", "writers", "the run has %u ranks to write", f->gpus);
 }
 
 static void read_all(OrrKeys *keys, OrrRunFile *f, const OrrOverride *overrides, uint32_t n) {
@@ -223,21 +262,26 @@ static void read_all(OrrKeys *keys, OrrRunFile *f, const OrrOverride *overrides,
     g_auto(GStrv) stages = group_list(keys, "run", "phases", overrides, n);
     read_stores(keys, f, stores);
     read_stages(keys, f, stages);
+    choose_interval(f, overrides, n);
     check(keys, f);
 }
 
-/* The run file of that name; or, for the name of a job, a run of it. */
+static bool is_job_file(const char *path) {
+    g_autoptr(OrrKeys) keys = orr_keys_load(path, NULL);
+    return keys && orr_keys_has_group(keys, "job") && !orr_keys_has_group(keys, "run");
+}
+
+/* The run file of that name or path; or, for a job, a run of it. */
 static OrrKeys *open_run(const char *ref, OrrSources *sources, GError **error) {
-    GError *inner = NULL;
-    OrrKeys *keys = orr_workloads__open("runs", ref, sources, &inner);
-    if (keys)
-        return keys;
-    g_autofree char *job = strchr(ref, '/') ? NULL : orr_workloads__path("jobs", ref, NULL);
-    if (!job) {
-        g_propagate_error(error, inner);
+    g_autofree char *run = orr_workloads__path("runs", ref, NULL);
+    g_autofree char *job = run ? NULL : orr_workloads__path("jobs", ref, NULL);
+    g_autofree char *share = run || job ? NULL : orr_workloads__path("shares", ref, NULL);
+    if (share) {
+        orr_fail_input(error, "%s: no such run, but a shared cluster; --shared would do", ref);
         return NULL;
     }
-    g_error_free(inner);
+    if (!job && !(run && is_job_file(run)))
+        return orr_workloads__open("runs", ref, sources, error);
     g_autofree char *text =
         g_strdup_printf("[run]\njob = %s\nsource = the job of that name\n", ref);
     return orr_keys_parse(ref, text, strlen(text), error);

@@ -350,6 +350,8 @@ static void read_money(OrrKeys *keys, OrrShareFile *f) {
     /* 2 min and 20 min: as workloads/prices */
     s->reclaim_notice_ns = time_of(keys, "spot", "reclaim_notice", 120e9, flags);
     s->reclaim_wait_ns = time_of(keys, "spot", "reclaim_wait", 1200e9, flags);
+    if (f->has_reclaim && (!s->spot_classes || !*s->spot_classes))
+        orr_keys_complain(keys, "spot", "reclaim_mtbf", "of which nodes? classes = spot would do");
     if (s->spot_classes && !f->has_reclaim && !*f->prices_ref)
         orr_keys_complain(
             keys, "spot", "classes",

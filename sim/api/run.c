@@ -301,7 +301,7 @@ static double restart_ns(const OrrRunSpec *s, double *planned_frac) {
         const OrrFailureKind *k = &s->kinds[i];
         if (!orr_effect_is_interruption(k->effect))
             continue;
-        double often = 1 / orr_kind_mtbf_ns(k), start = (double)s->recovery.start_ns;
+        double often = orr_run_kind_rate(s, k), start = (double)s->recovery.start_ns;
         if (orr_kind_is_announced(s, k)) {
             planned += often * ((double)k->duration_ns + start + load);
             continue;

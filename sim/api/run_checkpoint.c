@@ -230,6 +230,9 @@ bool orr_run__set_checkpoint(OrrRun *run, GError **error) {
                     .copy_bytes_per_s = f->checkpoint.copy_bytes_per_s > 0
                                             ? f->checkpoint.copy_bytes_per_s
                                             : run->shape.copy_bytes_per_s};
+    if (save.writers > run->shape.gpus)
+        return orr_fail_input(error, "%s: [checkpoint] writers = %u: the run has %u ranks to write",
+                              f->name, f->checkpoint.writers, run->shape.gpus);
     if (save.is_async && f->n_stores > 0 && !(save.copy_bytes_per_s > 0))
         return orr_fail_input(error,
                               "%s: [checkpoint] copy: the speed from device to host is "

@@ -36,6 +36,12 @@ static void fill_causes(OrrRun *run, OrrRunRecord *r) {
     }
 }
 
+/* A job that is down anyway neither stops for maintenance, nor stalls, nor computes nonsense. */
+static bool is_met_running(const OrrFailureKind *k) {
+    return k->only_running || k->effect == ORR_EFFECT_PLANNED || k->effect == ORR_EFFECT_STALL ||
+           k->effect == ORR_EFFECT_CORRUPT;
+}
+
 /* How often each cause should have come, from its rate alone: in the time that the job had its
  * nodes, or that it trained. Parts are new when the run begins. */
 static void fill_expected(const OrrRun *run, OrrRunRecord *r) {
@@ -51,7 +57,7 @@ static void fill_expected(const OrrRun *run, OrrRunRecord *r) {
             continue;
         }
         double shape = k->law == ORR_LAW_WEIBULL ? k->shape : 1;
-        r->causes[c].expected = (double)k->n_units * (k->only_running ? up : held) *
+        r->causes[c].expected = (double)k->n_units * (is_met_running(k) ? up : held) *
                                 orr_renewal_count(wall / k->mean_ns, shape, k->exclude_after);
     }
 }

@@ -99,6 +99,18 @@ double orr_kind_mtbf_ns(const OrrFailureKind *kind) {
     return kind->mean_ns / (double)kind->n_units;
 }
 
+double orr_run_kind_rate(const OrrRunSpec *spec, const OrrFailureKind *kind) {
+    if (kind->law != ORR_LAW_EVENTS)
+        return 1 / orr_kind_mtbf_ns(kind);
+    if (kind->n_events == 0)
+        return 0;
+    int64_t window = spec->length_ns > 0 ? spec->length_ns : kind->event_ns[kind->n_events - 1];
+    uint32_t n = 0;
+    while (n < kind->n_events && kind->event_ns[n] <= window)
+        n++;
+    return n / (double)MAX(window, 1);
+}
+
 bool orr_kind_is_announced(const OrrRunSpec *spec, const OrrFailureKind *kind) {
     if (kind->effect != ORR_EFFECT_RECLAIM)
         return kind->effect == ORR_EFFECT_PLANNED;
@@ -115,6 +127,6 @@ double orr_run_mtbf_ns(const OrrRunSpec *spec) {
     for (uint32_t i = 0; i < spec->n_kinds; i++)
         if (orr_effect_is_interruption(spec->kinds[i].effect) &&
             !orr_kind_is_announced(spec, &spec->kinds[i]))
-            rate += 1 / orr_kind_mtbf_ns(&spec->kinds[i]);
+            rate += orr_run_kind_rate(spec, &spec->kinds[i]);
     return rate > 0 ? 1 / rate : INFINITY;
 }

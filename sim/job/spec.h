@@ -96,9 +96,12 @@ static inline uint32_t orr_run_n_causes(const OrrRunSpec *spec) {
 
 /* Mean time between two strikes of a kind anywhere in the job, ns; INFINITY if it never strikes. */
 double orr_kind_mtbf_ns(const OrrFailureKind *kind);
+/* How often it strikes, per ns; of recorded strikes those in the length of the run over that length,
+ * or, where it ends otherwise, all up to the last one. */
+double orr_run_kind_rate(const OrrRunSpec *spec, const OrrFailureKind *kind);
 /* Whether the job is saved before a kind stops it: planned, or with notice enough for a save. */
 bool orr_kind_is_announced(const OrrRunSpec *spec, const OrrFailureKind *kind);
-/* The same of all kinds that interrupt unannounced, so that work is lost. */
+/* Mean time between strikes of all kinds that interrupt unannounced, so that work is lost. */
 double orr_run_mtbf_ns(const OrrRunSpec *spec);
 
 #endif

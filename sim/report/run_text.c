@@ -81,8 +81,8 @@ static void headline(const OrrRunRecord *r, OrrOut *out) {
                        orr_report__time(r->step_deviation_ns).text);
     if (r->mfu_frac > 0)
         orr_out_printf(out, ", MFU %s", orr_report__percent(r->mfu_frac).text);
-    orr_out_printf(out, "; orrery %s, %u seeds from %" G_GUINT64_FORMAT "\n\n", h->version,
-                   r->n_seeds, h->seed);
+    orr_out_printf(out, "; orrery %s, %u %s from %" G_GUINT64_FORMAT "\n\n", h->version, r->n_seeds,
+                   r->n_seeds == 1 ? "seed" : "seeds", h->seed);
     figures(r, out);
 }
 

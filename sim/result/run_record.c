@@ -187,6 +187,14 @@ static const char *const figure_names[N_FIGURES][2] = {
     {"usd_per_useful_gpu_hour", "USD/h"},
 };
 
+/* Of the times of steps around their mean. The difference of two large sums: what is below a
+ * millionth of the mean is rounding. */
+static double step_deviation(const OrrRunSeed *s, double mean_ns) {
+    double mean_s = mean_ns / 1e9;
+    double variance_s2 = ratio(s->step_squares_s2, (double)s->steps_done) - mean_s * mean_s;
+    return variance_s2 > 1e-12 * mean_s * mean_s ? 1e9 * sqrt(variance_s2) : 0;
+}
+
 static void figures_of(const OrrRunRecord *r, const OrrRunSeed *s, double *x) {
     double wall = (double)s->wall_ns, own = wall - (double)queued_ns(s->lost_ns, r->n_causes);
     double gpu_hours = own / 3600e9 * (r->n_gpus + n_spare_gpus(r));
@@ -208,8 +216,7 @@ static void figures_of(const OrrRunRecord *r, const OrrRunSeed *s, double *x) {
         (double)s->repairs,
         ratio((double)s->repair_wait_ns, (double)s->repairs),
         step,
-        1e9 * sqrt(fmax(ratio(s->step_squares_s2, (double)s->steps_done) - step / 1e9 * step / 1e9,
-                        0)),
+        step_deviation(s, step),
         ratio(s->cost_usd, hours(s->useful_ns) * r->n_gpus),
     };
     memcpy(x, all, sizeof all);
