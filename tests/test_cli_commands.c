@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <cmocka.h>
@@ -302,6 +303,68 @@ static void test_failed_run_leaves_the_old_file(void **state) {
     assert_int_equal(g_rmdir(folder), 0); /* nothing else was left there */
 }
 
+static char *waits_of(const char *line) {
+    g_autofree char *folder = g_dir_make_tmp("orrery-cli-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "waits.csv", NULL);
+    g_autofree char *whole = g_strdup_printf("%s --waits %s", line, path);
+    char *text = NULL;
+    Result r = orrery(whole);
+    assert_int_equal(r.status, 0);
+    assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    result_clear(&r);
+    g_unlink(path);
+    assert_int_equal(g_rmdir(folder), 0);
+    return text;
+}
+
+enum {
+    RANK,
+    NODE,
+    TP,
+    CP,
+    DP,
+    PP,
+    WAIT_NS,
+    BUBBLE_NS,
+    STRAGGLER_NS,
+    EXPOSED_NS,
+    OVER_NS,
+    N_COLUMNS
+};
+
+#define WAITS                                                                                      \
+    "step tiny-pipeline --set job.cluster='fat_tree:32 node:8 gpu:h100 nics:8 nic:25G' "           \
+    "--set layout.tp=2 --set layout.pp=2 --set layout.vpp=1 --set layout.dp=8 "                    \
+    "--set schedule.name=1f1b --set 'batch.global=32 sequences' --set 'batch.micro=1 sequence' "
+
+/* Rows of all ranks, whoever was executed for them. */
+static void test_waits_are_a_row_a_rank_that_adds_up(void **state) {
+    (void)state;
+    g_autofree char *folded = waits_of(WAITS "--perturb gpu:9:speed=0.5");
+    g_autofree char *unfolded = waits_of(WAITS "--perturb gpu:9:speed=0.5 --unfold");
+    g_autofree char *sound = waits_of(WAITS);
+    assert_string_equal(folded, unfolded);
+    g_auto(GStrv) rows = g_strsplit(folded, "\n", -1), plain = g_strsplit(sound, "\n", -1);
+    assert_int_equal(g_strv_length(rows), 32 + 2); /* header, and nothing behind the last end */
+    int64_t least = INT64_MAX, least_rank = -1;
+    for (int64_t i = 0; i < 32; i++) {
+        g_auto(GStrv) c = g_strsplit(rows[i + 1], ",", -1), s = g_strsplit(plain[i + 1], ",", -1);
+        int64_t v[N_COLUMNS];
+        assert_int_equal(g_strv_length(c), N_COLUMNS);
+        for (int k = 0; k < N_COLUMNS; k++)
+            v[k] = g_ascii_strtoll(c[k], NULL, 10);
+        assert_int_equal(v[RANK], i);
+        assert_int_equal(v[NODE], i / 8);
+        assert_int_equal(v[TP] + 2 * (v[DP] + 8 * v[PP]), i);
+        assert_int_equal(v[WAIT_NS], v[BUBBLE_NS] + v[STRAGGLER_NS] + v[EXPOSED_NS]);
+        assert_int_equal(v[OVER_NS], v[WAIT_NS] - g_ascii_strtoll(s[WAIT_NS], NULL, 10));
+        assert_string_equal(s[OVER_NS], "");
+        if (v[OVER_NS] < least)
+            least = v[OVER_NS], least_rank = i;
+    }
+    assert_int_equal(least_rank, 9); /* the others wait for it, not it for them */
+}
+
 static void test_stats_go_to_stderr_only(void **state) {
     (void)state;
     Result plain = orrery("step tiny --json"), stats = orrery("step tiny --json --stats");
@@ -334,6 +397,7 @@ int main(void) {
         cmocka_unit_test(test_saved_record_runs_again),
         cmocka_unit_test(test_record_of_own_job_file_tells_what_changed),
         cmocka_unit_test(test_failed_run_leaves_the_old_file),
+        cmocka_unit_test(test_waits_are_a_row_a_rank_that_adds_up),
         cmocka_unit_test(test_stats_go_to_stderr_only),
         cmocka_unit_test(test_does_not_fit_is_status_1_with_a_report),
     };

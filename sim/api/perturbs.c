@@ -80,18 +80,34 @@ void orr_step__set_jitter(const OrrStepRun *run, bool is_sampled, uint64_t seed,
         options->max_steps = DRAWN_STEPS;
 }
 
-/* What the compute stream of a rank idled for others: a late peer delays the transfers queued
- * behind its own as well, so transfers count too. */
-static int64_t wait_ns(const OrrExecResult *x, uint32_t rank) {
-    const int64_t *account = x->rank_account_ns + (gsize)rank * ORR_N_OWNERS;
-    int64_t sum = account[ORR_OWN_BUBBLE] + account[ORR_OWN_STRAGGLER];
+static int64_t exposed_ns(const int64_t *account) {
+    int64_t sum = 0;
     for (int o = ORR_OWN_EXPOSED_FIRST; o <= (int)ORR_OWN_EXPOSED_LAST; o++)
         sum += account[o];
     return sum;
 }
 
+/* What the compute stream of a rank idled for others: a late peer delays the transfers queued
+ * behind its own as well, so transfers count too. */
+static int64_t wait_ns(const OrrExecResult *x, uint32_t rank) {
+    const int64_t *account = x->rank_account_ns + (gsize)rank * ORR_N_OWNERS;
+    return account[ORR_OWN_BUBBLE] + account[ORR_OWN_STRAGGLER] + exposed_ns(account);
+}
+
 static uint32_t rep_of(const OrrStepRun *run, uint32_t rank) {
     return run->folded ? run->folded->rep_of[rank] : rank;
+}
+
+void orr_step_rank_wait(const OrrStepRun *run, uint32_t rank, OrrStepWait *wait) {
+    uint32_t rep = rep_of(run, rank);
+    const int64_t *account = run->result->rank_account_ns + (gsize)rep * ORR_N_OWNERS;
+    *wait = (OrrStepWait){.wait_ns = wait_ns(run->result, rep),
+                          .bubble_ns = account[ORR_OWN_BUBBLE],
+                          .straggler_ns = account[ORR_OWN_STRAGGLER],
+                          .exposed_ns = exposed_ns(account),
+                          .has_unperturbed = run->sound != NULL};
+    if (run->sound)
+        wait->unperturbed_wait_ns = wait_ns(run->sound, run->sound_rep[rank]);
 }
 
 /* Waits of the ranks that were executed, and how many each stands for. */

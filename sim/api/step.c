@@ -445,6 +445,10 @@ void orr_step_plan(const OrrStepRun *run, uint32_t rank, uint32_t coll, OrrAlgo 
     *proto = (OrrProto)plan->proto;
 }
 
+uint32_t orr_step_node_of_rank(const OrrStepRun *run, uint32_t rank) {
+    return orr_node_of_gpu(orr_cluster_spec(run->cluster), orr_placement_gpu(run->placement, rank));
+}
+
 const OrrLayout *orr_step_layout(const OrrStepRun *run) {
     return &run->job->layout;
 }

@@ -72,6 +72,18 @@ uint32_t orr_step_peer(const OrrStepRun *run, uint32_t rank, OrrGroup kind, uint
 /* How collective @coll of the program runs in the group of @rank. */
 void orr_step_plan(const OrrStepRun *run, uint32_t rank, uint32_t coll, OrrAlgo *algo,
                    OrrProto *proto);
+/* What the compute stream of a rank idled for others in a step. */
+typedef struct {
+    int64_t wait_ns;      /* the sum of the next three */
+    int64_t bubble_ns;    /* for members of other stages */
+    int64_t straggler_ns; /* for later members of its other groups */
+    int64_t exposed_ns;   /* for transfers, which a late peer delays too */
+    int64_t unperturbed_wait_ns;
+    bool has_unperturbed; /* there are perturbations, and so a step without them */
+} OrrStepWait;
+/* Of a real rank, whoever was executed for it. After execute. */
+void orr_step_rank_wait(const OrrStepRun *run, uint32_t rank, OrrStepWait *wait);
+uint32_t orr_step_node_of_rank(const OrrStepRun *run, uint32_t rank);
 const OrrLayout *orr_step_layout(const OrrStepRun *run);
 const OrrNode *orr_step_node(const OrrStepRun *run);     /* with its GPU */
 double orr_step_peak_flops_per_s(const OrrStepRun *run); /* dense, of one GPU, in the job's dtype */

@@ -3,6 +3,7 @@
 
 #include "sim/cli/run.h"
 #include "sim/cli/step_replay.h"
+#include "sim/cli/step_waits.h"
 #include "sim/report/formats.h"
 
 #include <stdio.h>
@@ -15,6 +16,8 @@ static const OrrOption options[] = {
     {"seeds", 0, "N", false,
      "step times over N seeds from the job's on: percentiles beside the report of the first"},
     {"threads", 0, "N", false, "seeds at a time; default: as many as there are processors"},
+    {"waits", 0, "FILE", false,
+     "write how long each rank idled for others, a row a rank of the job, as CSV"},
     {"dump-program", 0, "FILE", false, "write the program that is executed, one operation a line"},
     ORR_OPTION_HELP,
     ORR_OPTION_END,
@@ -50,7 +53,11 @@ static bool write_record(const OrrCli *cli, const OrrRecord *record, GError **er
 static bool run_step(OrrCli *cli, GError **error) {
     if (orr_cli_has(cli, "json") && orr_cli_has(cli, "csv"))
         return orr_fail_usage(error, "orrery step: --json or --csv, not both");
-    if (orr_cli_is_trace(orr_cli_argument(cli, 0)))
+    const char *waits = orr_cli_value(cli, "waits");
+    bool is_trace = orr_cli_is_trace(orr_cli_argument(cli, 0));
+    if (is_trace && waits)
+        return orr_fail_usage(error, "orrery step: --waits goes with a job, not with a trace");
+    if (is_trace)
         return orr_cli_step_replay(cli, orr_cli_argument(cli, 0), error);
     g_autoptr(OrrCliRun) run = orr_cli_run_prepare(cli, orr_cli_argument(cli, 0), error);
     if (!run)
@@ -67,6 +74,8 @@ static bool run_step(OrrCli *cli, GError **error) {
     if (seeds > 0 && !orr_step_run_seeds(run->run, (uint32_t)seeds, (uint32_t)threads, error))
         return false;
     const OrrRecord *record = orr_step_record(run->run);
+    if (waits && !orr_cli_step_waits(run->run, waits, error))
+        return false;
     if (!write_record(cli, record, error))
         return false;
     if (record->verdict != ORR_DOES_NOT_FIT)
