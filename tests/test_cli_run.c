@@ -188,6 +188,12 @@ static void test_words_of_files_are_checked(void **state) {
         {"[failures]\nsource = x\ncauses = a\n[a]\ncomponent = gpu\nunit = node\n"
          "mtbf = 9 h\nlaw = events\n",
          "run.failures", "needs the times"},
+        {"[failures]\nsource = x\ncauses = a, a\n[a]\ncomponent = gpu\nunit = node\n"
+         "mtbf = 9 h\neffect = stop\n",
+         "run.failures", "a stands there twice"},
+        {"[failures]\nsource = x\ncauses = a\n[a]\ncomponent = gpu\nunit = node\n"
+         "mtbf = 9 h\neffect = stop\nslow = 9 %\n",
+         "run.failures", "slow = 9 %: is of effect = slow"},
         {"[prices]\nsource = x\ndate = spring 2026\n", "run.prices", "2026-05-31 would do"},
         {"[prices]\nsource = x\ndate = 2026-02-30\n", "run.prices", "is no date"},
     };

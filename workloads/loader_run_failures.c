@@ -114,6 +114,29 @@ static void read_events(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
     }
 }
 
+/* How much slower: a number, or what to simulate. */
+static void read_slow(OrrKeys *keys, OrrFailureKind *k) {
+    static const char *const ways[] = {"slow_set", "slow_part", "slow"};
+    const char *g = k->name, *first = NULL;
+    k->slow_sets = g_strdup(orr_keys_string(keys, g, "slow_set", "", ORR_KEY_QUIET));
+    k->slow_part = g_strdup(orr_keys_string(keys, g, "slow_part", "", ORR_KEY_QUIET));
+    bool is_priced = *k->slow_sets != '\0' || *k->slow_part != '\0';
+    bool needs_factor = k->effect == ORR_EFFECT_SLOW && !is_priced;
+    k->slow_factor = 1 + orr_keys_number(keys, g, "slow", ORR_DIM_FRACTION, 0, 1000, 0,
+                                         needs_factor ? ORR_KEY_REQUIRED : ORR_KEY_QUIET);
+    const bool is_given[] = {*k->slow_sets != '\0', *k->slow_part != '\0', k->slow_factor > 1};
+    for (guint i = 0; i < G_N_ELEMENTS(ways); i++) {
+        if (!is_given[i])
+            continue;
+        if (first)
+            orr_keys_complain(keys, g, ways[i], "%s is given too; keep one", first);
+        else if (k->effect != ORR_EFFECT_SLOW)
+            orr_keys_complain(keys, g, ways[i], "is of effect = slow, not of %s",
+                              orr_effect_names[k->effect]);
+        first = ways[i];
+    }
+}
+
 static void read_cause(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
     const char *g = k->name;
     int component = orr_keys_enum(keys, g, "component", orr_component_names, 0, ORR_KEY_REQUIRED);
@@ -157,14 +180,7 @@ static void read_cause(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
                                               heals ? ORR_KEY_REQUIRED : ORR_KEY_QUIET);
     k->notice_ns =
         (int64_t)orr_keys_number(keys, g, "notice", ORR_DIM_TIME, 0, NS_MAX, 0, ORR_KEY_QUIET);
-    k->slow_sets = g_strdup(orr_keys_string(keys, g, "slow_set", "", ORR_KEY_QUIET));
-    k->slow_part = g_strdup(orr_keys_string(keys, g, "slow_part", "", ORR_KEY_QUIET));
-    bool is_priced = *k->slow_sets != '\0' || *k->slow_part != '\0';
-    if (*k->slow_sets && *k->slow_part)
-        orr_keys_complain(keys, g, "slow_part", "slow_set is given too; keep one");
-    bool needs_factor = k->effect == ORR_EFFECT_SLOW && !is_priced;
-    k->slow_factor = 1 + orr_keys_number(keys, g, "slow", ORR_DIM_FRACTION, 0, 1000, 0,
-                                         needs_factor ? ORR_KEY_REQUIRED : ORR_KEY_QUIET);
+    read_slow(keys, k);
     read_rate(keys, w, k);
     if (k->law == ORR_LAW_EVENTS && chosen_rate(w, g))
         k->law = ORR_LAW_EXPONENTIAL; /* read_events says if it is that again */
@@ -209,8 +225,13 @@ OrrFailureSet *orr_workload_failures(const char *ref, const OrrOverride *overrid
     Window w = read_window(keys);
     w.overrides = overrides, w.n_overrides = n_overrides, w.sources = sources;
     g_auto(GStrv) causes = orr_keys_strings(keys, "failures", "causes", ORR_KEY_REQUIRED);
-    for (guint i = 0; causes && causes[i]; i++)
+    for (guint i = 0; causes && causes[i]; i++) {
+        for (guint j = 0; j < i; j++)
+            if (strcmp(causes[i], causes[j]) == 0)
+                orr_keys_complain(keys, "failures", "causes", "%s stands there twice; keep one",
+                                  causes[i]);
         read_cause(keys, &w, orr_failure_set_add(set, causes[i]));
+    }
     if (!orr_keys_finish(keys, error))
         return NULL;
     if (sources)
