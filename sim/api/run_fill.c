@@ -184,6 +184,20 @@ static void move_head(OrrRun *run, OrrRunRecord *r) {
                                unfinished);
 }
 
+/* With spares that are counted, a repair in no time makes them endless. */
+static void warn_of_repairs(const OrrRun *run, OrrRunRecord *r) {
+    const OrrRunSpec *s = run->spec;
+    for (uint32_t i = 0; i < s->n_kinds && s->recovery.hot_spares < UINT32_MAX; i++) {
+        const OrrFailureKind *k = &s->kinds[i];
+        bool breaks = k->nodes > 0 && k->effect != ORR_EFFECT_RECLAIM;
+        if (breaks && k->repair_ns == 0)
+            orr_record_add_warning(r->head, "no_repair_time",
+                                   "nodes that %s breaks are back at once, so that spares never "
+                                   "run out; repair = 1 d in its failure file would tell",
+                                   k->name);
+    }
+}
+
 void orr_run__fill(OrrRun *run) {
     OrrRunRecord *r = run->record;
     const OrrRunSpec *s = run->spec;
@@ -199,6 +213,7 @@ void orr_run__fill(OrrRun *run) {
     r->mfu_frac = last->mfu_frac;
     r->step_deviation_ns = s->noise_frac * (double)r->step_ns; /* of an exponential excess */
     move_head(run, r);
+    warn_of_repairs(run, r);
     fill_causes(run, r);
     fill_money(run, r);
     orr_run_record_settle(r);
