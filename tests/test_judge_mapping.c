@@ -118,6 +118,12 @@ static void test_rows_that_cannot_be_expressed_give_their_reason(void **state) {
     skips_with(row, "no measured time or rate");
     row = sample(), row.micro_sequences = 0;
     skips_with(row, "micro_batch not stated");
+    row = sample(), row.layers = 1000000;
+    skips_with(row, "layers above 10,000");
+    row = sample(), row.hidden = 100000000;
+    skips_with(row, "hidden above 1,048,576");
+    row = sample(), row.micro_sequences = 100000;
+    skips_with(row, "micro_batch above 65,536");
 }
 
 static void test_measured_time_comes_from_tokens_or_flops_where_it_must(void **state) {

@@ -108,6 +108,20 @@ static void test_compute_does_not_depend_on_the_network(void **state) {
     assert_int_equal(gemm[0], gemm[1]);
 }
 
+/* Times beyond are no longer whole nanoseconds; layers beyond are a slip of the keyboard. */
+static void test_steps_of_days_are_refused(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"model.hidden=8388608;model.ffn=16000000", "more than the 1.6 that are simulated"},
+        {"model.layers=1000000", "1 to 10000"}};
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GError) error = NULL;
+        assert_null(step_try("llama3-8b-8", rows[i][0], 0, &error));
+        if (error->code != ORR_ERROR_INPUT || !strstr(error->message, rows[i][1]))
+            fail_msg("\"%s\" does not say \"%s\"", error->message, rows[i][1]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steps_give_the_same_bytes_twice),
@@ -115,6 +129,7 @@ int main(void) {
         cmocka_unit_test(test_gathers_hide_on_a_fast_network_and_show_on_a_slow_one),
         cmocka_unit_test(test_gathers_are_not_faster_than_the_wire),
         cmocka_unit_test(test_compute_does_not_depend_on_the_network),
+        cmocka_unit_test(test_steps_of_days_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include "sim/model/params.h"
 #include "workloads/hf_priv.h"
 
-#define MAX_LAYERS 100000 /* the bounds of model files */
+#define MAX_LAYERS 10000 /* the bounds of model files */
 #define MAX_WIDTH (1 << 24)
 #define MAX_VOCAB 100000000
 #define MAX_PARAMETERS (UINT64_C(1) << 52)

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 
 /* Bounds of plausible input, far above any published model; they keep products inside 64 bits. */
-#define MAX_LAYERS 100000
+#define MAX_LAYERS 10000
 #define MAX_WIDTH (1 << 24)
 
 static const char *const norm_names[] = {"layer_norm", "rms_norm", NULL};

@@ -224,6 +224,34 @@ OrrLowering orr_step__lowering(const OrrStepRun *run) {
                          .is_whole = run->request->is_unfolded};
 }
 
+/* Whole nanoseconds that a double holds: 104 days. Beyond, times are no longer exact. */
+#define MAX_STEP_NS 9007199254740992.0
+
+/* Whether the kernels of a step, one after another, stay far below that. */
+static bool check_length(const OrrStepRun *run, GError **error) {
+    const OrrProgram *p = run->program;
+    g_autofree double *segment_ns = g_new0(double, p->n_segments + 1);
+    for (uint32_t s = 0; s < p->n_segments; s++)
+        for (uint32_t i = p->segments[s].first_op;
+             i < p->segments[s].first_op + p->segments[s].n_ops; i++)
+            if (p->ops[i].kind == ORR_OP_KERNEL) {
+                int64_t ns = run->bound->kernel_ns[p->ops[i].what];
+                segment_ns[s] += ns < 0 ? MAX_STEP_NS : (double)ns;
+            }
+    for (uint32_t r = 0; r < p->n_roles; r++) {
+        double sum = 0;
+        for (uint32_t i = 0; i < p->roles[r].n_calls; i++)
+            sum += segment_ns[p->calls[p->roles[r].first_call + i].segment];
+        if (sum >= MAX_STEP_NS / 64)
+            return orr_fail_input(error,
+                                  "the kernels of a step take %.1f days, more than the 1.6 that "
+                                  "are simulated; a smaller model, "
+                                  "fewer tokens or more ranks would do",
+                                  sum * 1e-9 / 86400);
+    }
+    return true;
+}
+
 static bool lower(OrrStepRun *run, GError **error) {
     uint32_t n = (uint32_t)orr_layout_world(&run->job->layout);
     const OrrStepSpecs *specs = run->request->specs;
@@ -247,7 +275,7 @@ static bool lower(OrrStepRun *run, GError **error) {
     if (run->request->is_unbound)
         return true;
     run->bound = orr_lower_bind(&in, run->program, error);
-    if (!run->bound)
+    if (!run->bound || !check_length(run, error))
         return false;
     if (!run->request->is_unfolded)
         run->folded = orr_fold(run->bound);

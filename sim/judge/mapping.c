@@ -46,6 +46,23 @@ static const char *not_taken(const OrrPublishedRun *row) {
     return NULL;
 }
 
+/* Shapes that no published run has: a slip in the table, not a job. */
+static const char *beyond(const OrrPublishedRun *row) {
+    const struct {
+        uint64_t value, most;
+        const char *why;
+    } bounds[] = {{row->layers, 10000, "layers above 10,000"},
+                  {row->hidden, 1u << 20, "hidden above 1,048,576"},
+                  {row->ffn, 1u << 23, "ffn_hidden above 8,388,608"},
+                  {row->vocab, 1u << 26, "vocab above 67,108,864"},
+                  {row->sequence_tokens, 1u << 24, "seq_len above 16,777,216"},
+                  {row->micro_sequences, 1u << 16, "micro_batch above 65,536"}};
+    for (size_t i = 0; i < G_N_ELEMENTS(bounds); i++)
+        if (bounds[i].value > bounds[i].most)
+            return bounds[i].why;
+    return NULL;
+}
+
 static const char *lacks(const OrrPublishedRun *row) {
     const struct {
         uint32_t value;
@@ -63,7 +80,7 @@ static const char *lacks(const OrrPublishedRun *row) {
     if (!row->is_trial && row->step_time_ns <= 0 && row->tokens_per_gpu_per_s <= 0 &&
         row->tflops_per_gpu <= 0)
         return "no measured time or rate";
-    return NULL;
+    return beyond(row);
 }
 
 const char *orr_judge_begin(const OrrPublishedRun *row, bool all_rows, OrrJudgeCase *c) {
