@@ -11,7 +11,8 @@
 
 static OrrExecResult *run(const OrrBound *b, bool is_plain) {
     g_autoptr(GError) error = NULL;
-    OrrExecOptions options = {.self_check = true, .has_path = true, .is_plain = is_plain};
+    OrrExecOptions options = {
+        .self_check = true, .has_path = true, .has_launches = true, .is_plain = is_plain};
     OrrExecResult *x = orr_exec_run(b, &options, &error);
     if (!x)
         fail_msg("%s", error->message);
@@ -21,6 +22,7 @@ static OrrExecResult *run(const OrrBound *b, bool is_plain) {
 static bool is_same(const OrrBound *b, const OrrExecResult *x, const OrrExecResult *y) {
     gsize colls = b->program->n_colls * sizeof *x->colls,
           p2ps = b->program->n_p2ps * sizeof *x->p2ps;
+    gsize launches = (gsize)b->program->n_colls * b->n_ranks * sizeof(int64_t);
     gsize accounts = (gsize)b->n_ranks * ORR_N_OWNERS * sizeof(int64_t);
     return x->step_time_ns == y->step_time_ns && x->first_step_ns == y->first_step_ns &&
            x->n_steps == y->n_steps && x->is_periodic == y->is_periodic &&
@@ -28,6 +30,7 @@ static bool is_same(const OrrBound *b, const OrrExecResult *x, const OrrExecResu
            memcmp(x->path_ns, y->path_ns, sizeof x->path_ns) == 0 &&
            memcmp(x->rank_account_ns, y->rank_account_ns, accounts) == 0 &&
            memcmp(x->rank_end_ns, y->rank_end_ns, b->n_ranks * sizeof(int64_t)) == 0 &&
+           memcmp(x->launch_ns, y->launch_ns, launches) == 0 &&
            memcmp(x->colls, y->colls, colls) == 0 && memcmp(x->p2ps, y->p2ps, p2ps) == 0;
 }
 
@@ -40,8 +43,8 @@ static void show(const OrrBound *b, const OrrExecResult *x, const OrrExecResult 
                           x->account_ns[o], y->account_ns[o]);
     for (uint32_t o = 0; o < ORR_N_PATH_OWNERS; o++)
         if (x->path_ns[o] != y->path_ns[o])
-            print_message("  path %u: %" G_GINT64_FORMAT " %" G_GINT64_FORMAT "\n", o, x->path_ns[o],
-                          y->path_ns[o]);
+            print_message("  path %u: %" G_GINT64_FORMAT " %" G_GINT64_FORMAT "\n", o,
+                          x->path_ns[o], y->path_ns[o]);
     for (uint32_t i = 0; i < b->program->n_colls; i++)
         if (memcmp(&x->colls[i], &y->colls[i], sizeof x->colls[i]) != 0)
             print_message("  coll %u %s: count %g %g, transfer %g %g, wait %g %g, exposed %g %g\n",

@@ -95,6 +95,90 @@ static void test_one_slow_gpu_is_named_and_priced(void **state) {
     }
 }
 
+/* Rows of one meeting: in order of time, then of rank, counted from the first, bounded. */
+static uint32_t check_meeting(const OrrRecordArrival *a, uint32_t n) {
+    uint32_t end = 1;
+    assert_int_equal(a->order, 0);
+    assert_int_equal(a->late_ns, 0);
+    for (; end < n && a[end].order > 0; end++) {
+        const OrrRecordArrival *x = &a[end - 1], *y = &a[end];
+        assert_string_equal(x->what, y->what);
+        assert_true(x->late_ns < y->late_ns || (x->late_ns == y->late_ns && x->rank < y->rank));
+        if (a->group_size <= 64)
+            assert_int_equal(y->order, end);
+    }
+    assert_int_equal(end, MIN(a->group_size, 64));
+    assert_int_equal(a[end - 1].order, a->group_size - 1);
+    assert_true(a[end - 1].late_ns > 0);
+    return end;
+}
+
+/* Where the slow rank is in the group it comes last, and the others together. */
+static void test_the_slow_rank_comes_last_to_its_meetings(void **state) {
+    (void)state;
+    static const char *const kinds[] = {"perturb.a=gpu:13:speed=0.5",
+                                        "layout.tp=1;layout.dp=16;perturb.a=gpu:13:speed=0.5"};
+    for (size_t k = 0; k < G_N_ELEMENTS(kinds); k++) {
+        g_autofree char *sets = g_strconcat(SMALL, kinds[k], NULL);
+        Step *s = step_new("tiny-pipeline", sets, STEP_CHECKED);
+        const OrrRecord *r = s->record;
+        bool has_gradients = false;
+        assert_true(r->n_arrivals > 0);
+        for (uint32_t i = 0; i < r->n_arrivals;) {
+            const OrrRecordArrival *a = &r->arrivals[i];
+            uint32_t n = check_meeting(a, r->n_arrivals - i);
+            i += n;
+            if (a->group != ORR_GROUP_DP_CP || strcmp(a->what, "grads") != 0)
+                continue;
+            has_gradients = true;
+            assert_int_equal(a[n - 1].rank, 13);
+            assert_int_equal(a[n - 2].late_ns, 0);
+        }
+        assert_true(has_gradients);
+        step_free(s);
+    }
+    Step *sound = step_new("tiny-pipeline", SMALL, 0);
+    assert_int_equal(sound->record->n_arrivals, 0);
+    step_free(sound);
+}
+
+static void test_arrivals_of_large_groups_are_those_at_either_end(void **state) {
+    (void)state;
+    static const char wide[] = "job.cluster=clos:128 node:8 gpu:h100 leaf:16;layout.tp=1;"
+                               "layout.pp=1;layout.vpp=1;layout.dp=128;schedule.name=1f1b;"
+                               "batch.global=128 sequences;batch.micro=1 sequence;"
+                               "perturb.a=gpu:77:speed=0.5";
+    Step *folded = step_new("tiny-pipeline", wide, 0);
+    Step *unfolded = step_new("tiny-pipeline", wide, STEP_UNFOLDED);
+    const OrrRecord *r = folded->record, *u = unfolded->record;
+    assert_int_equal(r->n_arrivals, u->n_arrivals);
+    for (uint32_t i = 0; i < r->n_arrivals; i++) {
+        assert_int_equal(r->arrivals[i].rank, u->arrivals[i].rank);
+        assert_int_equal(r->arrivals[i].late_ns, u->arrivals[i].late_ns);
+    }
+    for (uint32_t i = 0; i < r->n_arrivals;)
+        i += check_meeting(&r->arrivals[i], r->n_arrivals - i);
+    assert_int_equal(r->arrivals[31].order, 31);
+    assert_int_equal(r->arrivals[32].order, 96);
+    assert_int_equal(r->arrivals[63].rank, 77);
+    step_free(folded);
+    step_free(unfolded);
+}
+
+/* Drawn jitter has an order; its mean has none. */
+static void test_arrivals_under_jitter_are_those_that_were_drawn(void **state) {
+    (void)state;
+    Step *mean = step_new("tiny-pipeline", SMALL "perturb.a=jitter=0.05", 0);
+    Step *drawn = step_new("tiny-pipeline", SMALL "perturb.a=jitter=0.05", STEP_UNFOLDED);
+    const OrrRecord *r = drawn->record;
+    assert_int_equal(mean->record->n_arrivals, 0);
+    assert_true(r->n_arrivals > 0);
+    for (uint32_t i = 0; i < r->n_arrivals;)
+        i += check_meeting(&r->arrivals[i], r->n_arrivals - i);
+    step_free(mean);
+    step_free(drawn);
+}
+
 static void test_all_gpus_at_half_speed_take_twice_the_kernel_time(void **state) {
     (void)state;
     Step *s = step_new("tiny-pipeline", SMALL "perturb.a=gpu:*:speed=0.5", STEP_CHECKED);
@@ -212,6 +296,9 @@ int main(void) {
         cmocka_unit_test(test_texts_that_make_no_sense_are_refused_by_the_word),
         cmocka_unit_test(test_what_is_not_there_is_refused),
         cmocka_unit_test(test_one_slow_gpu_is_named_and_priced),
+        cmocka_unit_test(test_the_slow_rank_comes_last_to_its_meetings),
+        cmocka_unit_test(test_arrivals_of_large_groups_are_those_at_either_end),
+        cmocka_unit_test(test_arrivals_under_jitter_are_those_that_were_drawn),
         cmocka_unit_test(test_all_gpus_at_half_speed_take_twice_the_kernel_time),
         cmocka_unit_test(test_a_missing_nic_costs_as_much_as_its_neighbour_at_half),
         cmocka_unit_test(test_a_link_and_its_nic_are_the_same),

@@ -381,6 +381,7 @@ bool orr_step__fill(OrrStepRun *run, GError **error) {
     fill_stages(run, r, parts);
     fill_memory(run, r);
     orr_step__fill_perturbs(run, r);
+    orr_step__fill_arrivals(run, r);
     fill_warnings(run, r);
     OrrFindingContext context = {run->model, run->job, run->framework,
                                  orr_cluster_spec(run->cluster)};

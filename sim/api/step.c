@@ -403,7 +403,8 @@ bool orr_step_execute(OrrStepRun *run, const OrrProbe *probe, const uint32_t *ra
     OrrExecOptions options = {.progress = run->request->progress,
                               .progress_data = run->request->progress_data,
                               .self_check = run->request->self_check,
-                              .has_path = bound->n_ranks <= MAX_PATH_RANKS};
+                              .has_path = bound->n_ranks <= MAX_PATH_RANKS,
+                              .has_launches = orr_step__has_arrivals(run)};
     orr_step__set_jitter(run, !run->folded, run->job->seed, &options);
     if (run->folded && options.jitter_frac > 0 && bound->n_ranks > ORR_MAX_JITTER_RANKS)
         return orr_fail_input(error,

@@ -54,6 +54,10 @@ void orr_step__fill_perturbs(const OrrStepRun *run, OrrRecord *record);
 /* The jitter of the perturbations: in the mean, or as @seed draws it; nothing if there is none. */
 void orr_step__set_jitter(const OrrStepRun *run, bool is_sampled, uint64_t seed,
                           OrrExecOptions *options);
+/* arrivals.c: whether something makes members of groups come apart in a way that can be told, and
+ * who came when to the meetings that cost most. */
+bool orr_step__has_arrivals(const OrrStepRun *run);
+void orr_step__fill_arrivals(const OrrStepRun *run, OrrRecord *record);
 /* step.c: what lowering reads. */
 OrrLowering orr_step__lowering(const OrrStepRun *run);
 

@@ -213,6 +213,18 @@ static void mean_account(const OrrExec *x, const int64_t *windows, OrrExecResult
     result->account_ns[largest] += rest;
 }
 
+/* Launches of step @step, those before @end_ns. */
+static int64_t *launches_of(const OrrExec *x, uint32_t step, int64_t end_ns) {
+    gsize n = (gsize)x->bound->program->n_colls * x->bound->n_ranks;
+    const OrrLaunch *launches = x->launches + step % ORR_LAUNCH_STEPS * n;
+    int64_t *at_ns = g_new(int64_t, n + 1);
+    for (gsize i = 0; i < n; i++) {
+        bool is_known = launches[i].step == step + 1 && launches[i].at_ns < end_ns;
+        at_ns[i] = is_known ? launches[i].at_ns : -1;
+    }
+    return at_ns;
+}
+
 void orr_exec__result(OrrExec *x, OrrExecResult *result) {
     uint32_t n = x->bound->n_ranks, k = x->ended_step;
     const OrrProgram *p = x->bound->program;
@@ -238,6 +250,8 @@ void orr_exec__result(OrrExec *x, OrrExecResult *result) {
     const OrrCommSum *sums = x->sums + (gsize)(whole % ORR_WINDOWS) * (p->n_colls + p->n_p2ps);
     comm_means(x, sums, p->n_colls, result->colls);
     comm_means(x, sums + p->n_colls, p->n_p2ps, result->p2ps);
+    if (x->launches)
+        result->launch_ns = launches_of(x, x->draws || k == 0 ? k : k - 1, end);
     if (x->log)
         orr_exec__path(x, end - result->step_time_ns, end, k, result->path_ns);
 }

@@ -87,6 +87,9 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
         x->ranks[r].is_probed = options->probe && options->is_probed && options->is_probed[r];
     }
     log_new(x);
+    if (options->has_launches)
+        x->launches = orr_exec__large_new((gsize)ORR_LAUNCH_STEPS * bound->program->n_colls *
+                                          bound->n_ranks * sizeof *x->launches);
     if (options->jitter_frac > 0)
         *(options->is_jitter_sampled ? &x->draws : &x->jitter) = orr_jitter_new(x);
     orr_exec__passes_new(x);
@@ -105,6 +108,7 @@ static void exec_clear(OrrExec *x) {
     free(x->ranks);
     free(x->places);
     free(x->dues);
+    free(x->launches);
     g_free(x->is_early);
     g_free(x->end_ns);
     g_free(x->window_ns);
@@ -265,6 +269,7 @@ void orr_exec_result_free(OrrExecResult *result) {
         return;
     g_free(result->rank_account_ns);
     g_free(result->rank_end_ns);
+    g_free(result->launch_ns);
     g_free(result->colls);
     g_free(result->p2ps);
     g_free(result);

@@ -17,6 +17,7 @@ typedef struct {
     uint32_t max_steps; /* 0: 8 */
     bool self_check;    /* assert conservation, bounds and accounts while running */
     bool has_path;      /* log what the critical path needs */
+    bool has_launches;  /* note when members come to their collectives */
     /* No shortcut: each event at its time, each transfer in the fluid. Slow; the same result to the
      * nanosecond, against which tests hold the others. */
     bool is_plain;
@@ -50,11 +51,15 @@ typedef struct {
     int64_t step_begin_ns; /* end of the step before the reported one, on its last rank */
     uint32_t n_steps;      /* simulated */
     bool is_periodic;
-    int64_t account_ns[ORR_N_OWNERS];          /* mean over ranks; adds up to step_time_ns */
-    int64_t path_ns[ORR_N_PATH_OWNERS];        /* adds up to step_time_ns; all 0 without has_path */
-    int64_t *rank_account_ns;                  /* [n_ranks * ORR_N_OWNERS] */
-    int64_t *rank_end_ns;                      /* [n_ranks] end of the reported step */
-    OrrExecComm *colls, *p2ps;                 /* by descriptor of the program */
+    int64_t account_ns[ORR_N_OWNERS];   /* mean over ranks; adds up to step_time_ns */
+    int64_t path_ns[ORR_N_PATH_OWNERS]; /* adds up to step_time_ns; all 0 without has_path */
+    int64_t *rank_account_ns;           /* [n_ranks * ORR_N_OWNERS] */
+    int64_t *rank_end_ns;               /* [n_ranks] end of the reported step */
+    OrrExecComm *colls, *p2ps;          /* by descriptor of the program */
+    /* [n_colls * n_ranks] with has_launches, else NULL: when the rank came to the collective, at
+     * the call that its group waited at longest, in the last step whose meetings are all over (with
+     * drawn jitter the reported one); -1: it did not. */
+    int64_t *launch_ns;
     uint64_t n_operations, n_blocks, n_events; /* of all simulated steps, over executed ranks */
     uint64_t n_solves, n_headroom;
 } OrrExecResult;

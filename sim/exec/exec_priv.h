@@ -189,11 +189,20 @@ typedef struct {
     bool is_set;
 } OrrTaken;
 
+/* When a rank came to a collective in a step: to the call that its group waited at longest, the
+ * last one of equals. */
+typedef struct {
+    int64_t at_ns;
+    int64_t wait_ns; /* of all ranks that the members stand for */
+    uint32_t step;   /* plus 1; 0: never */
+} OrrLaunch;
+
 typedef struct OrrPasses OrrPasses;
 typedef struct OrrJitter OrrJitter;
 #define ORR_MAX_ISLAND 128u /* ranks; larger groups are external */
 #define ORR_WINDOWS 8       /* at least the steps that islands can be apart */
 #define ORR_LOG_STEPS 3
+#define ORR_LAUNCH_STEPS 4u /* the one that is told, and what ranks are ahead of it */
 
 typedef struct {
     const OrrBound *bound;
@@ -238,6 +247,7 @@ typedef struct {
     int64_t *window_ns;   /* [ORR_WINDOWS * n_ranks * ORR_N_OWNERS] */
     uint32_t *to_end;     /* [max_steps] ranks that have yet to end the step */
     OrrCommSum *sums;     /* [ORR_WINDOWS * (n_colls + n_p2ps)] */
+    OrrLaunch *launches;  /* [ORR_LAUNCH_STEPS * n_colls * n_ranks]; NULL: none wanted */
     OrrLogged *log;       /* NULL: no path wanted */
     OrrTaken *taken;      /* [n_ranks * ORR_LOG_STEPS * taken_calls], with a log */
     uint32_t taken_calls; /* of the role with most calls */
@@ -327,6 +337,18 @@ void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t step);
 void orr_exec__result(OrrExec *x, OrrExecResult *result);
 static inline uint32_t orr_exec__sum_index(const OrrExec *x, uint8_t type, uint32_t what) {
     return type == ORR_ITEM_COLL ? what : x->bound->program->n_colls + what;
+}
+static inline OrrLaunch *orr_exec__launch_of(const OrrExec *x, uint32_t r, uint32_t step,
+                                             uint32_t coll) {
+    gsize row = (gsize)(step % ORR_LAUNCH_STEPS) * x->bound->program->n_colls + coll;
+    return &x->launches[row * x->bound->n_ranks + r];
+}
+/* Whether no call of collective @coll in the step so far cost the group of @r more than @wait_ns.
+ */
+static inline bool orr_exec__is_longest(const OrrExec *x, uint32_t r, uint32_t step, uint32_t coll,
+                                        int64_t wait_ns) {
+    const OrrLaunch *launch = orr_exec__launch_of(x, r, step, coll);
+    return launch->step != step + 1 || wait_ns >= launch->wait_ns;
 }
 /* path.c */
 void orr_exec__log(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);

@@ -339,6 +339,23 @@ static void note_last(OrrPlace *place, uint32_t r, int64_t at_ns, bool is_first)
     place->arrived_ns = is_first ? at_ns : MAX(at_ns, place->arrived_ns);
 }
 
+/* All members are there: for the order in which they came. */
+static void note_meeting(OrrExec *x, const OrrPlace *place, uint32_t what) {
+    const OrrBoundGroup *g = &x->bound->groups[place->group];
+    const uint32_t *members = g->members + g->first_member[place->index];
+    uint32_t n = g->first_member[place->index + 1] - g->first_member[place->index];
+    uint32_t step = x->ranks[members[0]].lane[place->stream].step;
+    int64_t wait_ns = 0;
+    for (uint32_t m = 0; m < n; m++)
+        wait_ns += (x->now_ns - x->ranks[members[m]].lane[place->stream].start_ns) *
+                   x->bound->weight[members[m]];
+    if (!orr_exec__is_longest(x, members[0], step, what, wait_ns))
+        return;
+    for (uint32_t m = 0; m < n; m++)
+        *orr_exec__launch_of(x, members[m], step, what) =
+            (OrrLaunch){x->ranks[members[m]].lane[place->stream].start_ns, wait_ns, step + 1};
+}
+
 static void arrive_coll(OrrExec *x, uint32_t r, uint32_t s, uint32_t what) {
     const OrrColl *c = &program(x)->colls[what];
     uint32_t group = x->bound->groups[c->group].group_of[r];
@@ -358,6 +375,8 @@ static void arrive_coll(OrrExec *x, uint32_t r, uint32_t s, uint32_t what) {
     if (meet != ORR_MEET_COMPLETE)
         return;
     place->what = what;
+    if (x->launches)
+        note_meeting(x, place, what);
     begin_transfer(x, id, x->now_ns);
 }
 

@@ -316,6 +316,26 @@ static void add_sums(OrrExec *x, const Recursion *v, uint32_t n, const uint32_t 
     }
 }
 
+/* For the order in which members came: see exec_priv.h. */
+static void note_meetings(OrrExec *x, const Recursion *v, uint32_t n, const uint32_t *list) {
+    const OrrPassMember *all = x->passes->members;
+    uint32_t step = x->ranks[list[0]].lane[ORR_STREAM_TP].step;
+    for (uint32_t j = 0; j < v->n_colls; j++) {
+        uint32_t what = v->colls[j].what;
+        int64_t wait_ns = 0;
+        for (uint32_t i = 0; i < n; i++)
+            wait_ns += all[all[i].same_as].waits[j].wait_ns * x->bound->weight[list[i]];
+        if (!orr_exec__is_longest(x, list[0], step, what, wait_ns))
+            continue;
+        for (uint32_t i = 0; i < n; i++) {
+            const OrrPassMember *m = &all[all[i].same_as];
+            int64_t arrived = m->end_ns[1][j] - m->waits[j].transfer_ns;
+            *orr_exec__launch_of(x, list[i], step, what) =
+                (OrrLaunch){arrived - m->waits[j].wait_ns, wait_ns, step + 1};
+        }
+    }
+}
+
 static Recursion prepare(const OrrExec *x, const OrrCompiledSegment *cs) {
     uint32_t first_block = cs->first_item[ORR_STREAM_COMPUTE];
     uint32_t first_coll = cs->first_item[ORR_STREAM_TP];
@@ -347,6 +367,8 @@ void orr_exec__recursion(OrrExec *x, const OrrCompiledSegment *cs, uint32_t n,
     }
     evaluate(&v, n);
     add_sums(x, &v, n, list);
+    if (x->launches)
+        note_meetings(x, &v, n, list);
 }
 
 void orr_exec__recursion_log(const OrrExec *x, const OrrCompiledSegment *cs, uint32_t n,

@@ -194,6 +194,22 @@ static void put_stages(const OrrRecord *r, OrrJsonWriter *w) {
     orr_json_end_array(w);
 }
 
+static void put_arrivals(const OrrRecord *r, OrrJsonWriter *w) {
+    orr_json_begin_array(w, "arrivals");
+    for (uint32_t i = 0; i < r->n_arrivals; i++) {
+        const OrrRecordArrival *a = &r->arrivals[i];
+        orr_json_begin_object_inline(w, NULL);
+        orr_json_put_string(w, "what", a->what);
+        orr_json_put_string(w, "group", orr_group_name(a->group));
+        orr_json_put_int(w, "group_size", a->group_size);
+        orr_json_put_int(w, "order", a->order);
+        orr_json_put_int(w, "rank", a->rank);
+        orr_json_put_int(w, "late_ns", a->late_ns);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+}
+
 static void put_perturbations(const OrrRecord *r, OrrJsonWriter *w) {
     orr_json_begin_array(w, "perturbations");
     for (uint32_t i = 0; i < r->n_perturbs; i++) {
@@ -214,6 +230,7 @@ static void put_perturbations(const OrrRecord *r, OrrJsonWriter *w) {
         orr_json_end_object(w);
     }
     orr_json_end_array(w);
+    put_arrivals(r, w);
     if (r->percentiles.n_seeds > 0) {
         const OrrRecordPercentiles *p = &r->percentiles;
         orr_json_begin_object_inline(w, "percentiles");

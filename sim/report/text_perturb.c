@@ -16,6 +16,25 @@ static void percentiles(const OrrRecord *r, OrrOut *out) {
         p->n_seeds, p5.text, p50.text, p95.text, mean.text, ci.text);
 }
 
+#define SHOWN 3u /* ours: at either end of the order of a meeting */
+
+static void arrivals(const OrrRecord *r, OrrOut *out) {
+    if (r->n_arrivals > 0)
+        orr_out_puts(out, "  who came first and last to the meetings that cost most, and how much "
+                          "after the first\n");
+    for (uint32_t i = 0; i < r->n_arrivals; i++) {
+        const OrrRecordArrival *a = &r->arrivals[i];
+        uint32_t last = a->group_size - MIN(SHOWN, a->group_size);
+        if (a->order == 0)
+            orr_out_printf(out, "    %s (%s, %u ranks)\n", a->what, orr_group_name(a->group),
+                           a->group_size);
+        if (a->order >= SHOWN && a->order < last)
+            continue;
+        OrrFixed late = orr_report__time((double)a->late_ns);
+        orr_out_printf(out, "    %6u. %8u %16s\n", a->order + 1, a->rank, late.text);
+    }
+}
+
 void orr_report__perturbs(const OrrRecord *r, OrrOut *out) {
     percentiles(r, out);
     if (r->n_perturbs == 0)
@@ -37,11 +56,11 @@ void orr_report__perturbs(const OrrRecord *r, OrrOut *out) {
         "  ranks idle for communication and peers from %s (rank %u) to %s (rank %u), half of "
         "them at most %s\n",
         least.text, r->waits.least_rank, most.text, r->waits.most_rank, median.text);
-    if (r->n_stragglers == 0)
-        return;
-    orr_out_printf(out, "  %8s %16s\n", "rank", "waited for, ms");
+    if (r->n_stragglers > 0)
+        orr_out_printf(out, "  %8s %16s\n", "rank", "waited for, ms");
     for (uint32_t i = 0; i < r->n_stragglers; i++) {
         OrrFixed ms = orr_report__fixed((double)r->stragglers[i].waited_for_ns * 1e-6, 3);
         orr_out_printf(out, "  %8u %16s\n", r->stragglers[i].rank, ms.text);
     }
+    arrivals(r, out);
 }

@@ -99,6 +99,8 @@ static void free_lists(OrrRecord *r) {
         g_free(r->overrides[i]);
     for (uint32_t i = 0; i < r->n_perturbs; i++)
         g_free(r->perturbs[i].what), g_free(r->perturbs[i].value);
+    for (uint32_t i = 0; i < r->n_arrivals; i++)
+        g_free(r->arrivals[i].what);
     for (uint32_t i = 0; i < r->n_mfu; i++)
         g_free(r->mfu[i].formula);
     for (uint32_t i = 0; i < r->n_comms; i++)
@@ -116,7 +118,7 @@ void orr_record_free(OrrRecord *r) {
         g_free(*fields[i]);
     free_lists(r);
     g_free(r->inputs), g_free(r->assumptions), g_free(r->warnings), g_free(r->findings);
-    g_free(r->perturbs), g_free(r->stragglers);
+    g_free(r->perturbs), g_free(r->stragglers), g_free(r->arrivals);
     g_free(r->overrides), g_free(r->mfu), g_free(r->comms), g_free(r->groups), g_free(r->stages);
     g_free(r);
 }
@@ -165,6 +167,12 @@ void orr_record_add_perturb(OrrRecord *r, const char *what, const char *value) {
 
 void orr_record_add_straggler(OrrRecord *r, const OrrRecordStraggler *straggler) {
     *GROW(r->stragglers, r->n_stragglers) = *straggler;
+}
+
+void orr_record_add_arrival(OrrRecord *r, const OrrRecordArrival *arrival) {
+    OrrRecordArrival *e = GROW(r->arrivals, r->n_arrivals);
+    *e = *arrival;
+    e->what = g_strdup(arrival->what);
 }
 
 void orr_record_add_mfu(OrrRecord *r, const char *formula, double peak_flops_per_s,

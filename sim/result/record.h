@@ -115,6 +115,16 @@ typedef struct {
     int64_t cost_ns;       /* step time over that without the perturbations */
 } OrrRecordStraggler;
 
+/* A member of a meeting that cost much waiting, at the call that cost most. */
+typedef struct {
+    char *what; /* the collective's label */
+    OrrGroup group;
+    uint32_t group_size; /* members that met */
+    uint32_t order;      /* from 0; those that come together are in order of rank */
+    uint32_t rank;
+    int64_t late_ns; /* after the first of them */
+} OrrRecordArrival;
+
 typedef struct {
     uint32_t tp, pp, vpp, cp, dp, ep, zero_stage;
     bool sequence_parallel;
@@ -142,6 +152,8 @@ typedef struct OrrRecord {
     uint32_t n_perturbs;
     OrrRecordStraggler *stragglers; /* most waited for first */
     uint32_t n_stragglers;
+    OrrRecordArrival *arrivals; /* by meeting, most waited for first, then by order */
+    uint32_t n_arrivals;
     int64_t sound_step_time_ns; /* without the perturbations; 0 if there are none */
     OrrRecordPercentiles percentiles;
     OrrRecordInterval interval;
@@ -198,6 +210,8 @@ void orr_record_add_finding(OrrRecord *record, const char *code, const char *evi
 void orr_record_add_override(OrrRecord *record, const char *text);
 void orr_record_add_perturb(OrrRecord *record, const char *what, const char *value);
 void orr_record_add_straggler(OrrRecord *record, const OrrRecordStraggler *straggler);
+/* The text is copied. */
+void orr_record_add_arrival(OrrRecord *record, const OrrRecordArrival *arrival);
 void orr_record_add_mfu(OrrRecord *record, const char *formula, double peak_flops_per_s,
                         double tflops_per_gpu, double mfu_frac, double hfu_frac);
 /* Each returns a zeroed new element to fill (strings ""), valid until the next one is added. */
