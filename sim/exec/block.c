@@ -47,7 +47,10 @@ static int64_t walk(OrrExec *x, uint32_t r, OrrProgress *p, int64_t limit_ns, bo
     for (;;) {
         const OrrBlockKernel *k = &kernels[p->kernel];
         uint64_t rate = rank->rate[k->is_memory];
-        int64_t end = p->at_ns + (int64_t)((p->left + rate - 1) / rate);
+        /* a division by a constant is a shift */
+        uint64_t takes_ns = rate == ORR_RATE_ONE ? (p->left + ORR_RATE_ONE - 1) / ORR_RATE_ONE
+                                                 : (p->left + rate - 1) / rate;
+        int64_t end = p->at_ns + (int64_t)takes_ns;
         if (end > limit_ns) {
             if (limit_ns > p->at_ns) {
                 p->left -= (uint64_t)(limit_ns - p->at_ns) * rate;
@@ -113,6 +116,14 @@ static void charge_draw(OrrExec *x, uint32_t r, const OrrProgress *p, const OrrB
     x->ranks[r].owner_ns[longest->kind] += more;
 }
 
+/* Walks ahead to the end that the present rates make. */
+static void schedule_walked(OrrExec *x, uint32_t r) {
+    OrrProgress *p = &x->ranks[r].progress, ahead = *p;
+    schedule_end(x, r, ORR_STREAM_COMPUTE, walk(x, r, &ahead, INT64_MAX - 1, false));
+    p->goal_gap_ns = ahead.gap_ns;
+    p->goal_extra_ns = ahead.extra_ns;
+}
+
 void orr_exec__block_start(OrrExec *x, uint32_t r, const OrrItem *item, int64_t start_ns) {
     OrrRank *rank = &x->ranks[r];
     const OrrBlockTime *t =
@@ -138,8 +149,7 @@ void orr_exec__block_start(OrrExec *x, uint32_t r, const OrrItem *item, int64_t 
         return;
     }
     p->is_walked = true;
-    OrrProgress ahead = *p;
-    schedule_end(x, r, ORR_STREAM_COMPUTE, walk(x, r, &ahead, INT64_MAX - 1, false));
+    schedule_walked(x, r);
 }
 
 void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
@@ -150,7 +160,11 @@ void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item
     const OrrBlockTime *t =
         &x->compiled->times[(gsize)x->bound->hw[r] * x->compiled->n_blocks + item->what];
     int64_t start = rank->lane[s].start_ns;
-    if (p->is_walked || rank->is_probed) {
+    bool is_shown = rank->is_probed || x->options->self_check;
+    if (p->is_walked && !is_shown && p->kernel < x->compiled->blocks[p->block].n_kernels) {
+        p->gap_ns = p->goal_gap_ns;
+        p->extra_ns = p->goal_extra_ns;
+    } else if (p->is_walked || is_shown) {
         if (p->kernel < x->compiled->blocks[p->block].n_kernels) {
             int64_t end = walk(x, r, p, x->now_ns, true);
             g_assert(end == x->now_ns);
@@ -187,7 +201,6 @@ void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t purpose, int change) {
     rank->rate[0] = rate[0];
     rank->rate[1] = rate[1];
     if (is_running) {
-        OrrProgress ahead = rank->progress;
-        schedule_end(x, r, ORR_STREAM_COMPUTE, walk(x, r, &ahead, INT64_MAX - 1, false));
+        schedule_walked(x, r);
     }
 }

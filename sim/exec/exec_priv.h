@@ -68,8 +68,9 @@ typedef struct {
     int64_t host_ns; /* host time at the start of its call */
     int64_t at_ns, begun_ns, gap_ns, extra_ns;
     uint64_t left;
-    uint32_t factor; /* of its kernels' times, in 1/ORR_RATE_ONE: jitter */
-    bool is_walked;  /* its rate was not 1 all the time: closed form does not hold */
+    int64_t goal_gap_ns, goal_extra_ns; /* at its end, as its rates are now: if it is walked */
+    uint32_t factor;                    /* of its kernels' times, in 1/ORR_RATE_ONE: jitter */
+    bool is_walked; /* its rate was not 1 all the time: closed form does not hold */
 } OrrProgress;
 
 typedef struct {
