@@ -51,11 +51,10 @@ void orr_report__perturbs(const OrrRecord *r, OrrOut *out) {
     OrrFixed least = orr_report__time((double)r->waits.least_ns);
     OrrFixed median = orr_report__time((double)r->waits.median_ns);
     OrrFixed most = orr_report__time((double)r->waits.most_ns);
-    orr_out_printf(
-        out,
-        "  ranks idle for communication and peers from %s (rank %u) to %s (rank %u), half of "
-        "them at most %s\n",
-        least.text, r->waits.least_rank, most.text, r->waits.most_rank, median.text);
+    orr_out_printf(out,
+                   "  ranks idle for communication and peers from %s (rank %u) to %s (rank %u),\n"
+                   "  half of them at most %s\n",
+                   least.text, r->waits.least_rank, most.text, r->waits.most_rank, median.text);
     if (r->n_stragglers > 0)
         orr_out_printf(out, "  %8s %16s\n", "rank", "waited for, ms");
     for (uint32_t i = 0; i < r->n_stragglers; i++) {
