@@ -231,9 +231,9 @@ static const Expected all[] = {
      ":30: model_type = \"nemotron_h\": this model mixes attention with state-space or recurrent "
      "laye"},
     {H, HF "odd-huge.json", NULL, 0,
-     ":11: num_hidden_layers = 1000000000000: is out of range; 1 to 100000 will do"},
+     ":11: num_hidden_layers = 1000000000000: is out of range; 1 to 10000 will do"},
     {H, HF "odd-missing-layers.json", NULL, 0,
-     ":1: num_hidden_layers: is missing; a whole number from 1 to 100000 will do"},
+     ":1: num_hidden_layers: is missing; a whole number from 1 to 10000 will do"},
     {H, HF "odd-nan-and-trailing-comma.json", NULL, 0, ":1:150: NaN is not JSON"},
     {H, HF "odd-string-numbers.json", NULL, 0, ":6: hidden_size = \"4096\": is not a whole number"},
     {H, HF "opt-175b.json", NULL, ANY, "expect_parameters = 174604468224\n"},

@@ -244,10 +244,11 @@ static bool check_length(const OrrStepRun *run, GError **error) {
             sum += segment_ns[p->calls[p->roles[r].first_call + i].segment];
         if (sum >= MAX_STEP_NS / 64)
             return orr_fail_input(error,
-                                  "the kernels of a step take %.1f days, more than the 1.6 that "
+                                  "the kernels of a step take %" G_GINT64_FORMAT
+                                  " hours, more than the 39 that "
                                   "are simulated; a smaller model, "
                                   "fewer tokens or more ranks would do",
-                                  sum * 1e-9 / 86400);
+                                  (int64_t)(sum * 1e-9 / 3600));
     }
     return true;
 }
