@@ -146,13 +146,12 @@ static void take_causes(OrrJitter *j, OrrForms *to, gsize slot, double ns) {
     orr_forms_add_all(to, slot, &j->causes, 0, -ns);
 }
 
-void orr_jitter_open(OrrJitter *j, uint32_t r, uint32_t s, int64_t free_ns) {
+void orr_jitter_open(OrrJitter *j, uint32_t s, int64_t free_ns) {
     j->n_awaited = 0;
-    orr_jitter_wait(j, r, s, free_ns);
+    orr_jitter_wait(j, s, free_ns);
 }
 
-void orr_jitter_wait(OrrJitter *j, uint32_t r, uint32_t q, int64_t end_ns) {
-    (void)r;
+void orr_jitter_wait(OrrJitter *j, uint32_t q, int64_t end_ns) {
     for (uint32_t i = 0; i < j->n_awaited; i++)
         if (j->awaited[i].stream == q) { /* its last item, once more */
             j->awaited[i].end_ns = MAX(j->awaited[i].end_ns, (double)end_ns);
@@ -191,7 +190,7 @@ int64_t orr_jitter_start(OrrJitter *j, const OrrExec *x, uint32_t r, uint32_t s,
                          int64_t issue_ns) {
     uint32_t *follows = j->will_follow + lane(r, s) * ORR_N_STREAMS;
     memset(follows, 0, ORR_N_STREAMS * sizeof *follows);
-    orr_jitter_wait(j, r, ORR_STREAM_HOST, issue_ns);
+    orr_jitter_wait(j, ORR_STREAM_HOST, issue_ns);
     gather_causes(j, x, r, follows);
     int64_t earliest = MAX(ready_ns, issue_ns);
     int64_t start = MAX(llround(orr_forms_largest(&j->causes, 0, j->scratch)), earliest);

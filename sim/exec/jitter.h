@@ -19,8 +19,8 @@ uint32_t orr_jitter_factor(const OrrJitter *j, uint32_t r, uint32_t step, uint32
 /* Expected mode. An item of stream @s is about to start: first what it waits for, beginning with
  * the stream itself, then the host that issues it at @issue_ns. Returns by how much it is later
  * than the latest of these, in the mean. */
-void orr_jitter_open(OrrJitter *j, uint32_t r, uint32_t s, int64_t free_ns);
-void orr_jitter_wait(OrrJitter *j, uint32_t r, uint32_t q, int64_t end_ns);
+void orr_jitter_open(OrrJitter *j, uint32_t s, int64_t free_ns);
+void orr_jitter_wait(OrrJitter *j, uint32_t q, int64_t end_ns);
 int64_t orr_jitter_start(OrrJitter *j, const OrrExec *x, uint32_t r, uint32_t s, int64_t ready_ns,
                          int64_t issue_ns);
 /* The host has waited for what was opened. */

@@ -81,7 +81,7 @@ static void consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint3
         return;
     }
     if (x->jitter && o->completed == need)
-        orr_jitter_wait(x->jitter, r, q, o->free_ns);
+        orr_jitter_wait(x->jitter, q, o->free_ns);
     int64_t end = o->free_ns;
     /* an older item of a local stream that ran ahead; else it ended before anything that counts */
     if (o->completed > need &&
@@ -107,7 +107,7 @@ static void waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrI
     w->has_wait = false;
     w->ready_ns = s == ORR_STREAM_HOST ? INT64_MIN : l->free_ns;
     if (x->jitter)
-        orr_jitter_open(x->jitter, r, s, l->free_ns);
+        orr_jitter_open(x->jitter, s, l->free_ns);
     uint32_t syncs = l->step * all->syncs_before + row->syncs_before + item->n_syncs_before;
     if (syncs > 0 && s != ORR_STREAM_HOST && rank->lane[ORR_STREAM_HOST].completed < syncs)
         miss(x, ORR_STREAM_HOST, syncs, w);
