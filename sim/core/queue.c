@@ -1,24 +1,17 @@
 /* Memory of the event queue: heap[1] begins a cache line, large heaps lie in large pages. */
 #include "sim/core/queue.h"
 
+#include "sim/base/large.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define LINE 64u                        /* bytes of a cache line: four entries */
-#define LARGE_PAGE (2u << 20)           /* bytes: fewer address lookups in heaps beyond that */
 #define LEAD (LINE - sizeof(OrrQueued)) /* before heap[0] */
 #define FIRST_CAPACITY 29u /* eight lines with the lead: executions have thousands of queues */
 
 static OrrQueued *heap_new(uint32_t capacity) {
-    gsize bytes = LEAD + (gsize)capacity * sizeof(OrrQueued);
-    gsize align = bytes >= LARGE_PAGE ? LARGE_PAGE : LINE;
-    gsize whole = (bytes + align - 1) / align * align;
-    char *base = aligned_alloc(align, whole);
-    if (base == NULL)
-        g_error("out of memory: %" G_GSIZE_FORMAT " bytes for events", whole);
-    if (align == LARGE_PAGE)
-        madvise(base, whole, MADV_HUGEPAGE);
+    char *base = orr_large_new(LEAD + (gsize)capacity * sizeof(OrrQueued));
     return (OrrQueued *)(void *)(base + LEAD);
 }
 

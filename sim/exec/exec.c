@@ -1,12 +1,11 @@
 /* The event loop: take all events of one instant, then settle the links once. */
 #include "sim/exec/exec.h"
 
+#include "sim/base/large.h"
 #include "sim/exec/exec_priv.h"
 #include "sim/exec/jitter.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #define DEFAULT_STEPS 8
 
@@ -43,22 +42,6 @@ static void log_new(OrrExec *x) {
     x->taken = g_new0(OrrTaken, (gsize)b->n_ranks * ORR_LOG_STEPS * x->taken_calls + 1);
 }
 
-/* The state of all ranks is visited over and over: large pages spare most of the address lookups.
- */
-#define LARGE_PAGE (2u << 20)
-
-void *orr_exec__large_new(gsize bytes) {
-    bool is_large = bytes >= LARGE_PAGE / 2;
-    gsize unit = is_large ? LARGE_PAGE : 64, whole = (bytes + unit - 1) / unit * unit;
-    void *block = aligned_alloc(unit, MAX(whole, unit));
-    if (!block)
-        g_error("out of memory: %" G_GSIZE_FORMAT " bytes", whole);
-    if (is_large)
-        madvise(block, whole, MADV_HUGEPAGE);
-    memset(block, 0, bytes);
-    return block;
-}
-
 static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *options) {
     x->bound = bound;
     x->options = options;
@@ -71,7 +54,7 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     if (bound->n_links > 0)
         x->fluid = orr_fluid_new(bound->capacity, bound->n_links);
     uint32_t n_comms = bound->program->n_colls + bound->program->n_p2ps;
-    x->ranks = orr_exec__large_new((gsize)bound->n_ranks * sizeof *x->ranks);
+    x->ranks = orr_large_new((gsize)bound->n_ranks * sizeof *x->ranks);
     x->end_ns = g_new0(int64_t, (gsize)x->max_steps * bound->n_ranks);
     x->window_ns = g_new0(int64_t, (gsize)ORR_WINDOWS * bound->n_ranks * ORR_N_OWNERS);
     x->to_end = g_new(uint32_t, x->max_steps);
@@ -88,8 +71,8 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     }
     log_new(x);
     if (options->has_launches)
-        x->launches = orr_exec__large_new((gsize)ORR_LAUNCH_STEPS * bound->program->n_colls *
-                                          bound->n_ranks * sizeof *x->launches);
+        x->launches = orr_large_new((gsize)ORR_LAUNCH_STEPS * bound->program->n_colls *
+                                    bound->n_ranks * sizeof *x->launches);
     if (options->jitter_frac > 0)
         *(options->is_jitter_sampled ? &x->draws : &x->jitter) = orr_jitter_new(x);
     orr_exec__passes_new(x);
@@ -107,7 +90,6 @@ static void exec_clear(OrrExec *x) {
         orr_fluid_free(x->fluid);
     free(x->ranks);
     free(x->places);
-    free(x->dues);
     free(x->launches);
     g_free(x->is_early);
     g_free(x->end_ns);

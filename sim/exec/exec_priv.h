@@ -119,7 +119,7 @@ typedef struct {
     uint32_t n_pending;  /* the same, to be launched ahead */
 } OrrIsland;
 
-/* A communicator of one group, or a directed pair on a communicator. */
+/* A communicator of one group, or a directed pair on a communicator: two cache lines. */
 typedef struct {
     union {
         OrrMeeting meeting;
@@ -138,12 +138,14 @@ typedef struct {
         int64_t from_ns; /* is_booked: when the bytes begin to move */
         uint32_t flow;   /* is_flowing */
     };
-} __attribute__((aligned(64))) OrrPlace;
-
-/* When a place's transfer ends, as far as is known; the event in the queue may be earlier. */
-typedef struct {
+    /* when the transfer ends, as far as is known; its event in the queue may be earlier */
     int64_t due_ns, queued_ns; /* queued_ns: INT64_MAX, none */
-} OrrDue;
+    /* what never changes, out of the bound program: an event asks for all of it */
+    const OrrPlan *plans; /* [colls or parts of the program] */
+    const OrrUse *uses;   /* of a pair, NULL: none */
+    uint32_t n_uses;
+    uint32_t ends[2]; /* ranks of a pair: source, destination */
+} __attribute__((aligned(128))) OrrPlace;
 
 /* A transfer at the highest rate that its links and its plan allow. */
 typedef struct {
@@ -240,7 +242,6 @@ typedef struct {
     uint32_t max_steps, n_places;
     OrrRank *ranks;
     OrrPlace *places;
-    OrrDue *dues;                           /* [n_places] */
     uint8_t *is_early;                      /* [n_p2ps] launches are told ahead of their times */
     uint32_t coll_place[ORR_N_GROUPS][256]; /* first place of (group, communicator), or ORR_NONE */
     uint32_t pair_place[ORR_N_GROUPS][256];
@@ -311,7 +312,9 @@ void orr_exec__flow_start(OrrExec *x, uint32_t place);
 void orr_exec__comm_end(OrrExec *x, uint32_t place);
 void orr_exec__retime(void *data, uint32_t activity, uint32_t owner, int64_t end_ns);
 uint32_t orr_exec__purpose(const OrrExec *x, const OrrItem *item, bool *takes_sms);
-const OrrPlan *orr_exec__plan(const OrrExec *x, const OrrPlace *place);
+static inline const OrrPlan *orr_exec__plan(const OrrPlace *place) {
+    return &place->plans[place->what];
+}
 const OrrUse *orr_exec__uses(const OrrExec *x, const OrrPlace *place, const OrrPlan *plan,
                              uint32_t *n);
 void orr_exec__push_end(OrrExec *x, uint32_t place, int64_t end_ns);
@@ -328,7 +331,6 @@ bool orr_exec__book(OrrExec *x, uint32_t place, int64_t from_ns);
 void orr_exec__room_take(OrrExec *x, uint32_t place);
 void orr_exec__room_give(OrrExec *x, uint32_t place);
 /* exec.c */
-void *orr_exec__large_new(gsize bytes);
 void orr_exec__show(const OrrExec *x, const OrrSpan *span);
 /* account.c */
 OrrOwner orr_exec__wait_owner(const OrrExec *x, const OrrEnded *e);

@@ -6,7 +6,10 @@
  * While neither can happen, local events are processed ahead of the global clock, in their own
  * order: the same events at the same times, but with the ranks' state in the cache. This is
  * conservative parallel simulation (Chandy and Misra 1979) with one processor. */
+#include "sim/base/large.h"
 #include "sim/exec/exec_priv.h"
+
+#include <stdlib.h>
 
 /* A group kind is local if its collectives share no link, and its groups are small. */
 static bool is_local(const OrrExec *x, uint32_t kind) {
@@ -40,8 +43,8 @@ static void histories_new(OrrExec *x) {
         x->history_of[s] = is_asked ? x->n_histories++ : UINT8_MAX;
     }
     gsize n = (gsize)x->bound->n_ranks * x->n_histories;
-    x->history = g_new0(OrrHistory, n + 1);
-    x->past_ends = g_new(OrrPastEnd, n * PAST_ENDS + 1);
+    x->history = orr_large_new((n + 1) * sizeof *x->history);
+    x->past_ends = orr_large_new((n * PAST_ENDS + 1) * sizeof *x->past_ends);
     for (gsize i = 0; i < n; i++) {
         x->history[i].entry = x->past_ends + i * PAST_ENDS;
         x->history[i].capacity = PAST_ENDS;
@@ -84,7 +87,7 @@ void orr_exec__islands_new(OrrExec *x) {
     x->island_of = g_new(uint32_t, b->n_ranks + 1);
     for (uint32_t r = 0; r < b->n_ranks; r++)
         x->island_of[r] = is_grouped ? tp->group_of[r] : r;
-    x->islands = g_new0(OrrIsland, x->n_islands);
+    x->islands = orr_large_new(x->n_islands * sizeof *x->islands);
     for (uint32_t i = 0; i < x->n_islands; i++) {
         orr_queue_init(&x->islands[i].queue);
         x->islands[i].queued_ns = x->islands[i].unstable_ns = INT64_MAX;
@@ -98,9 +101,9 @@ void orr_exec__islands_clear(OrrExec *x) {
     for (gsize i = 0; i < (gsize)x->bound->n_ranks * x->n_histories; i++)
         if (x->history[i].is_owned)
             g_free(x->history[i].entry);
-    g_free(x->history);
-    g_free(x->past_ends);
-    g_free(x->islands);
+    free(x->history);
+    free(x->past_ends);
+    free(x->islands);
     g_free(x->island_of);
 }
 

@@ -1,5 +1,6 @@
 /* Communication: meetings of the members of a collective and of the two ends of a send, their
  * latency and transfer. */
+#include "sim/base/large.h"
 #include "sim/exec/exec_priv.h"
 #include "sim/exec/jitter.h"
 
@@ -21,6 +22,23 @@ uint32_t orr_exec__purpose(const OrrExec *x, const OrrItem *item, bool *takes_sm
     return program(x)->parts[program(x)->p2ps[item->what].first_part].purpose;
 }
 
+static OrrPlace pair_place(const OrrExec *x, uint32_t kind, uint32_t i) {
+    const OrrBoundGroup *g = &x->bound->groups[kind];
+    OrrPlace place = {.group = kind,
+                      .index = i,
+                      .is_pair = 1,
+                      .top_what = ORR_NONE,
+                      .queued_ns = INT64_MAX,
+                      .plans = g->pair_plans + (gsize)g->pair_class[i] * program(x)->n_parts,
+                      .ends = {g->pair_rank[2 * (gsize)i], g->pair_rank[2 * (gsize)i + 1]}};
+    const OrrLoads *l = &g->pair_loads;
+    if (l->n_loads > 0 && l->first[i + 1] > l->first[i]) {
+        place.uses = l->uses + l->first[i];
+        place.n_uses = l->first[i + 1] - l->first[i];
+    }
+    return place;
+}
+
 static void places_of_group(OrrExec *x, uint32_t kind, GArray *places) {
     const OrrBoundGroup *g = &x->bound->groups[kind];
     bool has_coll[256] = {false}, has_pair[256] = {false};
@@ -33,13 +51,17 @@ static void places_of_group(OrrExec *x, uint32_t kind, GArray *places) {
     for (uint32_t comm = 0; comm < 256; comm++) {
         x->coll_place[kind][comm] = has_coll[comm] ? places->len : ORR_NONE;
         for (uint32_t i = 0; has_coll[comm] && i < g->n_groups; i++) {
-            OrrPlace place = {.group = kind, .index = i, .top_what = ORR_NONE};
+            OrrPlace place = {.group = kind,
+                              .index = i,
+                              .top_what = ORR_NONE,
+                              .queued_ns = INT64_MAX,
+                              .plans = g->plans + (gsize)g->class_of[i] * program(x)->n_colls};
             orr_meeting_init(&place.meeting, g->first_member[i + 1] - g->first_member[i]);
             g_array_append_val(places, place);
         }
         x->pair_place[kind][comm] = has_pair[comm] ? places->len : ORR_NONE;
         for (uint32_t i = 0; has_pair[comm] && i < g->n_groups * g->n_pairs; i++) {
-            OrrPlace place = {.group = kind, .index = i, .is_pair = 1, .top_what = ORR_NONE};
+            OrrPlace place = pair_place(x, kind, i);
             g_array_append_val(places, place);
         }
     }
@@ -84,40 +106,33 @@ void orr_exec__places_new(OrrExec *x) {
     for (uint32_t kind = 0; kind < ORR_N_GROUPS; kind++)
         places_of_group(x, kind, places);
     x->n_places = places->len;
-    x->places = orr_exec__large_new((gsize)places->len * sizeof *x->places);
+    x->places = orr_large_new((gsize)places->len * sizeof *x->places);
     if (places->len > 0)
         memcpy(x->places, places->data, (gsize)places->len * sizeof *x->places);
     g_array_free(places, TRUE);
-    x->dues = orr_exec__large_new((gsize)x->n_places * sizeof *x->dues);
-    for (uint32_t i = 0; i < x->n_places; i++)
-        x->dues[i].queued_ns = INT64_MAX;
     find_early(x);
 }
 
-const OrrPlan *orr_exec__plan(const OrrExec *x, const OrrPlace *place) {
-    const OrrBoundGroup *g = &x->bound->groups[place->group];
-    if (place->is_pair)
-        return &g->pair_plans[(gsize)g->pair_class[place->index] * program(x)->n_parts +
-                              place->what];
-    return &g->plans[(gsize)g->class_of[place->index] * program(x)->n_colls + place->what];
-}
-
+/* Links that the transfer uses, of @plan; @n of them. */
 const OrrUse *orr_exec__uses(const OrrExec *x, const OrrPlace *place, const OrrPlan *plan,
                              uint32_t *n) {
-    const OrrBoundGroup *g = &x->bound->groups[place->group];
-    const OrrLoads *l = place->is_pair ? &g->pair_loads : &g->loads;
+    if (place->is_pair) {
+        *n = place->n_uses;
+        return place->uses;
+    }
+    const OrrLoads *l = &x->bound->groups[place->group].loads;
     if (l->n_loads == 0) {
         *n = 0;
         return NULL;
     }
-    gsize v = (gsize)place->index * l->n_loads + (place->is_pair ? 0 : plan->load);
+    gsize v = (gsize)place->index * l->n_loads + plan->load;
     *n = l->first[v + 1] - l->first[v];
     return *n > 0 ? l->uses + l->first[v] : NULL;
 }
 
 static void queue_end(OrrExec *x, uint32_t id, int64_t end_ns) {
-    const OrrPlace *place = &x->places[id];
-    x->dues[id].queued_ns = end_ns;
+    OrrPlace *place = &x->places[id];
+    place->queued_ns = end_ns;
     if (!place->is_pair && x->is_local_group[place->group]) {
         const OrrBoundGroup *g = &x->bound->groups[place->group];
         orr_exec__push_local(x, g->members[g->first_member[place->index]], end_ns, ORR_EV_COMM_END,
@@ -131,15 +146,15 @@ static void queue_end(OrrExec *x, uint32_t id, int64_t end_ns) {
 void orr_exec__forget_end(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     place->generation = (place->generation + 1) & ORR_GENERATION_MASK;
-    x->dues[id].queued_ns = INT64_MAX;
+    place->queued_ns = INT64_MAX;
 }
 
 /* The transfer ends at @end_ns. Where many share a link ends move with each that comes and goes: an
  * event that is too early stays and is put off when it comes. */
 void orr_exec__push_end(OrrExec *x, uint32_t id, int64_t end_ns) {
-    OrrDue *due = &x->dues[id];
-    due->due_ns = end_ns;
-    if (due->queued_ns <= end_ns)
+    OrrPlace *place = &x->places[id];
+    place->due_ns = end_ns;
+    if (place->queued_ns <= end_ns)
         return;
     orr_exec__forget_end(x, id);
     queue_end(x, id, end_ns);
@@ -147,12 +162,12 @@ void orr_exec__push_end(OrrExec *x, uint32_t id, int64_t end_ns) {
 
 /* Whether the transfer ends at the time of its event; if not, that is put off. */
 bool orr_exec__is_due(OrrExec *x, uint32_t id, int64_t now_ns) {
-    OrrDue *due = &x->dues[id];
-    due->queued_ns = INT64_MAX;
-    if (due->due_ns <= now_ns)
+    OrrPlace *place = &x->places[id];
+    place->queued_ns = INT64_MAX;
+    if (place->due_ns <= now_ns)
         return true;
-    if (due->due_ns < INT64_MAX)
-        queue_end(x, id, due->due_ns);
+    if (place->due_ns < INT64_MAX)
+        queue_end(x, id, place->due_ns);
     return false;
 }
 
@@ -197,7 +212,7 @@ const OrrPlan *orr_exec__private_plan(const OrrExec *x, uint32_t kind, uint32_t 
  * links it needs no fluid. */
 static void begin_transfer(OrrExec *x, uint32_t id, int64_t arrived_ns) {
     OrrPlace *place = &x->places[id];
-    const OrrPlan *plan = orr_exec__plan(x, place);
+    const OrrPlan *plan = orr_exec__plan(place);
     uint32_t n_uses;
     orr_exec__uses(x, place, plan, &n_uses);
     if (x->jitter)
@@ -215,7 +230,7 @@ static void begin_transfer(OrrExec *x, uint32_t id, int64_t arrived_ns) {
 /* The transfer enters the fluid; it has moved at its top for @ahead_ns. */
 void orr_exec__share(OrrExec *x, uint32_t id, int64_t ahead_ns) {
     OrrPlace *place = &x->places[id];
-    const OrrPlan *plan = orr_exec__plan(x, place);
+    const OrrPlan *plan = orr_exec__plan(place);
     OrrFlow flow = {.weight = plan->weight,
                     .cap_bytes_per_s = plan->cap_bytes_per_s,
                     .bytes = plan->work_bytes,
@@ -264,9 +279,8 @@ static bool is_first_part(const OrrExec *x, uint32_t r, uint32_t s) {
 
 static void pair_end(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
-    const OrrBoundGroup *g = &x->bound->groups[place->group];
-    uint32_t source = g->pair_rank[2 * place->index], target = g->pair_rank[2 * place->index + 1];
-    int64_t arrived = place->arrived_ns, latency = orr_exec__plan(x, place)->latency_ns;
+    uint32_t source = place->ends[0], target = place->ends[1];
+    int64_t arrived = place->arrived_ns, latency = orr_exec__plan(place)->latency_ns;
     uint32_t receive_stream = place->receive_stream;
     bool has_receiver = true;
     if (place->is_eager) {
@@ -289,7 +303,7 @@ static void pair_end(OrrExec *x, uint32_t id) {
 
 /* --self-check: no transfer or collective is faster than its latency and its own cap allow. */
 static void check_bound(const OrrExec *x, const OrrPlace *place) {
-    const OrrPlan *plan = orr_exec__plan(x, place);
+    const OrrPlan *plan = orr_exec__plan(place);
     int64_t moving = x->now_ns - place->arrived_ns - plan->latency_ns;
     __int128 most = (__int128)moving * plan->cap_bytes_per_s;
     if (plan->work_bytes > 0 && most < (__int128)plan->work_bytes * 1000000000)
@@ -316,7 +330,7 @@ void orr_exec__comm_end(OrrExec *x, uint32_t id) {
     }
     const OrrBoundGroup *g = &x->bound->groups[place->group];
     uint32_t stream = place->stream, last = place->last_rank;
-    int64_t arrived = place->arrived_ns, latency = orr_exec__plan(x, place)->latency_ns;
+    int64_t arrived = place->arrived_ns, latency = orr_exec__plan(place)->latency_ns;
     for (uint32_t m = g->first_member[place->index];
          x->jitter && m < g->first_member[place->index + 1]; m++)
         orr_jitter_deliver(x->jitter, id, g->members[m], stream, true);

@@ -9,6 +9,9 @@
  * communication that slows kernels is under way or told until then; else it goes event by event. */
 #include "sim/exec/pass.h"
 
+#include "sim/base/large.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 static const uint32_t lanes[ORR_PASS_LANES] = {ORR_STREAM_COMPUTE, ORR_STREAM_TP};
@@ -173,7 +176,7 @@ void orr_exec__passes_new(OrrExec *x) {
     for (uint32_t r = 0; r < x->bound->program->n_roles; r++)
         p->is_pass_call[r] = find_calls(x, &x->compiled->roles[r]);
     p->islands = g_new0(OrrIslandPass, x->n_islands);
-    p->begins = g_new0(OrrBegin, x->bound->n_ranks);
+    p->begins = orr_large_new(x->bound->n_ranks * sizeof *p->begins);
     uint32_t n = x->is_local_group[ORR_GROUP_TP] ? ORR_MAX_ISLAND : 1;
     p->members = g_new0(OrrPassMember, n);
     p->ends = g_new0(int64_t, (gsize)n * p->most_items * ORR_PASS_LANES + 1);
@@ -194,7 +197,7 @@ void orr_exec__passes_clear(OrrExec *x) {
     g_free(x->passes->is_pass);
     g_free(x->passes->need);
     g_free(x->passes->islands);
-    g_free(x->passes->begins);
+    free(x->passes->begins);
     g_free(x->passes->members);
     g_free(x->passes->ends);
     g_free(x->passes->waits);

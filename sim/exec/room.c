@@ -93,7 +93,7 @@ static uint64_t demand(uint64_t top_bytes_per_s, const OrrUse *use) {
 static void take_back(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     uint32_t n;
-    const OrrUse *uses = orr_exec__uses(x, place, orr_exec__plan(x, place), &n);
+    const OrrUse *uses = orr_exec__uses(x, place, orr_exec__plan(place), &n);
     for (uint32_t u = 0; u < n; u++)
         x->link_room[uses[u].constraint].n_booked--;
     place->is_booked = 0;
@@ -122,7 +122,7 @@ static void empty_link(OrrExec *x, uint32_t link) {
  * has no room for it. */
 bool orr_exec__book(OrrExec *x, uint32_t id, int64_t from_ns) {
     OrrPlace *place = &x->places[id];
-    const OrrPlan *plan = orr_exec__plan(x, place);
+    const OrrPlan *plan = orr_exec__plan(place);
     uint32_t n;
     const OrrUse *uses = orr_exec__uses(x, place, plan, &n);
     const OrrTop *top = top_of(x, place, plan, uses, n);
@@ -147,7 +147,7 @@ bool orr_exec__book(OrrExec *x, uint32_t id, int64_t from_ns) {
 /* A transfer starts now in the fluid: counts what it can take; who must leave its links does. */
 void orr_exec__room_take(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
-    const OrrPlan *plan = orr_exec__plan(x, place);
+    const OrrPlan *plan = orr_exec__plan(place);
     uint32_t n;
     const OrrUse *uses = orr_exec__uses(x, place, plan, &n);
     uint64_t top = top_of(x, place, plan, uses, n)->bytes_per_s;
@@ -164,7 +164,7 @@ void orr_exec__room_take(OrrExec *x, uint32_t id) {
 void orr_exec__room_give(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     uint32_t n;
-    const OrrUse *uses = orr_exec__uses(x, place, orr_exec__plan(x, place), &n);
+    const OrrUse *uses = orr_exec__uses(x, place, orr_exec__plan(place), &n);
     uint64_t top = x->tops[place->top].bytes_per_s;
     for (uint32_t u = 0; u < n; u++) {
         OrrLinkRoom *l = &x->link_room[uses[u].constraint];

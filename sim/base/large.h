@@ -1,0 +1,11 @@
+/* Memory for large arrays that are visited in no order: large pages spare most address lookups. */
+#ifndef ORR_BASE_LARGE_H
+#define ORR_BASE_LARGE_H
+
+#include <glib.h>
+
+/* @bytes of zeros that begin a cache line; from a megabyte on in large pages, where the system has
+ * them. Never NULL; free(), or g_free() where the owner frees by that. */
+void *orr_large_new(gsize bytes);
+
+#endif
