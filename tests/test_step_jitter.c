@@ -94,6 +94,14 @@ static void test_the_mean_of_a_folded_step_is_that_of_drawn_ones(void **state) {
     }
 }
 
+/* A drawn step is one among others: what the next one does beside its end is there too (gathers of
+ * parameters under the optimizer). */
+static void test_with_hardly_any_jitter_a_drawn_step_is_the_sound_one(void **state) {
+    (void)state;
+    Costs c = costs("llama3-8b-8", "network.seed=1", "0.000001", 2);
+    near(c.drawn_ns, c.sound_ns, 1e-5 * c.sound_ns, "drawn FSDP step");
+}
+
 /* A single rank meets nobody: what it loses now it gains then. */
 static void test_nobody_waits_for_a_single_rank(void **state) {
     (void)state;
@@ -152,6 +160,7 @@ int main(void) {
         cmocka_unit_test(test_the_largest_of_n_is_that_of_the_tables),
         cmocka_unit_test(test_the_larger_of_two_is_clarks),
         cmocka_unit_test(test_the_mean_of_a_folded_step_is_that_of_drawn_ones),
+        cmocka_unit_test(test_with_hardly_any_jitter_a_drawn_step_is_the_sound_one),
         cmocka_unit_test(test_nobody_waits_for_a_single_rank),
         cmocka_unit_test(test_a_drawn_step_is_its_seeds_and_no_jitter_is_none),
         cmocka_unit_test(test_deviations_out_of_range_are_refused),

@@ -76,7 +76,7 @@ void orr_step__set_jitter(const OrrStepRun *run, bool is_sampled, uint64_t seed,
     options->is_jitter_sampled = is_sampled;
     options->jitter_seed = seed;
     options->is_plain |= !is_sampled && options->jitter_frac > 0; /* its meetings are not ahead */
-    if (is_sampled && options->jitter_frac > 0)
+    if (is_sampled && options->jitter_frac > 0 && options->max_steps == 0)
         options->max_steps = DRAWN_STEPS;
 }
 

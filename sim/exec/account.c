@@ -173,8 +173,11 @@ void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t step) {
     if (x->options->self_check && is_idle)
         check_account(x, r, step);
     int64_t *window = x->window_ns + ((gsize)(step % ORR_WINDOWS) * n + r) * ORR_N_OWNERS;
-    memcpy(window, rank->owner_ns, sizeof rank->owner_ns);
+    if (step < x->max_steps) /* else beyond the last */
+        memcpy(window, rank->owner_ns, sizeof rank->owner_ns);
     memset(rank->owner_ns, 0, sizeof rank->owner_ns);
+    if (step == x->max_steps)
+        return;
     x->end_ns[(gsize)step * n + r] = x->now_ns;
     if (--x->to_end[step] > 0)
         return;

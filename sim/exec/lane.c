@@ -39,7 +39,7 @@ void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s) {
         l->call = role->next_call[(l->call + 1) * ORR_N_STREAMS + s];
         if (l->call == role->n_calls) {
             l->call = role->next_call[s];
-            if (++l->step >= x->max_steps) {
+            if (++l->step > x->max_steps) { /* what follows the last step runs beside it */
                 end_lane(&x->ranks[r], s);
                 return;
             }
