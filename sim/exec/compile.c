@@ -237,6 +237,30 @@ static void compile_cross(Compiler *k, const OrrCall *call, const OrrCall *calls
     }
 }
 
+/* Who asks for which item of a step, call by call: OrrItem.waiters says it of any call. */
+static void note_asked(Compiler *k, OrrCompiledRole *role) {
+    uint32_t n = role->n_calls;
+    for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+        role->asked[s] = g_new0(uint16_t, role->rows[n].base[s] + 1);
+    for (uint32_t c = 0; c < n; c++) {
+        const OrrCompiledSegment *cs = &k->c->segments[role->calls[c].segment];
+        for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+            for (uint32_t i = 0; i < cs->n_items[s]; i++) {
+                const OrrItem *item = &g_array_index(k->items, OrrItem, cs->first_item[s] + i);
+                for (uint32_t w = 0; w < item->n_waits; w++) {
+                    const OrrItemWait *wait =
+                        &g_array_index(k->waits, OrrItemWait, item->first_wait + w);
+                    uint32_t at = role->rows[c].base[wait->stream] + wait->count - 1;
+                    role->asked[wait->stream][at] |= 1u << s;
+                }
+            }
+    }
+    for (uint32_t i = 0; i < role->rows[n].first_cross; i++) {
+        const OrrCrossWait *w = &role->cross[i];
+        role->asked[w->src_stream][w->src_count - 1] |= 1u << w->stream;
+    }
+}
+
 static void compile_role(Compiler *k, uint32_t r) {
     const OrrProgram *p = k->p;
     OrrCompiledRole *role = &k->c->roles[r];
@@ -267,6 +291,7 @@ static void compile_role(Compiler *k, uint32_t r) {
     }
     role->rows[n].first_cross = cross->len;
     role->cross = (OrrCrossWait *)g_array_free(cross, FALSE);
+    note_asked(k, role);
 }
 
 /* Which blocks a step of the role runs on the compute stream, and how often. */
@@ -328,6 +353,8 @@ void orr_compiled_free(OrrCompiled *c) {
         g_free(c->roles[r].rows);
         g_free(c->roles[r].cross);
         g_free(c->roles[r].next_call);
+        for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+            g_free(c->roles[r].asked[s]);
         g_free(c->roles[r].step_blocks);
     }
     g_free(c->roles);

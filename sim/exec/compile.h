@@ -64,6 +64,8 @@ typedef struct {
     /* [(n_calls + 1) * ORR_N_STREAMS] the first call from this one on that has items on a stream;
      * n_calls: none */
     uint32_t *next_call;
+    /* [items of a step] of each stream: the streams that wait for that item, a bit each */
+    uint16_t *asked[ORR_N_STREAMS];
     struct {
         uint32_t block, times;
     } * step_blocks; /* blocks of the compute stream in a step, each once */

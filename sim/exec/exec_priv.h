@@ -85,8 +85,6 @@ typedef struct {
     uint8_t is_probed;
     uint32_t rate[2];
     uint32_t accounted; /* blocks whose kernels are in owner_ns */
-    /* of each external stream: items of compute and TP that it has waited for */
-    uint32_t seen[ORR_N_STREAMS][2];
     uint16_t resident[ORR_N_COMM_KINDS];
     OrrProgress progress;
     int64_t owner_ns[ORR_N_OWNERS];
@@ -98,12 +96,15 @@ typedef struct {
     uint32_t index;
 } OrrPastEnd;
 
-/* Ends of items of a local stream that external streams may ask for later, oldest first. */
+/* Ends of items of a local stream that one external stream will ask for, oldest first: as a rule
+ * none or one, since it asks in their order. */
+#define ORR_PAST_ENDS 2u
 typedef struct {
-    OrrPastEnd *entry;
-    uint32_t first, n, capacity; /* ring; capacity is a power of two */
-    uint8_t is_owned;            /* entry has outgrown its part of x->past_ends */
-} OrrHistory;
+    OrrPastEnd *entry; /* own, or what it has outgrown that for */
+    uint32_t first, n; /* ring */
+    uint32_t capacity; /* a power of two */
+    OrrPastEnd own[ORR_PAST_ENDS];
+} __attribute__((aligned(64))) OrrHistory;
 
 /* Ranks that meet in private collectives only (a TP group in its NVLink domain) and so can be ahead
  * of the rest: their local events have a queue of their own, in order of time, and run ahead of the
@@ -218,10 +219,10 @@ typedef struct {
     uint8_t is_external[ORR_N_STREAMS]; /* streams whose meetings leave the island */
     uint16_t external_mask;             /* the same, a bit each */
     uint8_t is_local_group[ORR_N_GROUPS];
-    OrrHistory *history; /* [n_ranks * n_histories], of local streams */
-    OrrPastEnd *past_ends;
+    OrrHistory *history; /* [n_ranks * n_histories] */
     uint32_t n_histories;
-    uint8_t history_of[ORR_N_STREAMS]; /* below n_histories; UINT8_MAX: none */
+    /* of what stream for which: below n_histories; UINT8_MAX: none */
+    uint8_t history_of[ORR_N_STREAMS][ORR_N_STREAMS];
     uint16_t
         charged_mask;    /* streams for whose communication the compute stream or the host waits */
     uint16_t ended_mask; /* those, and streams that they wait for */
@@ -297,8 +298,10 @@ void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change);
 static inline bool orr_exec__slows_kernels(const OrrExec *x, uint32_t purpose) {
     return x->bound->rate[0][purpose] < ORR_RATE_ONE || x->bound->rate[1][purpose] < ORR_RATE_ONE;
 }
-void orr_exec__remember_at(OrrExec *x, uint32_t r, uint32_t s, uint32_t index, int64_t end_ns);
-bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index, int64_t *end_ns);
+void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, uint32_t index,
+                        int64_t end_ns);
+bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, uint32_t index,
+                      int64_t *end_ns);
 /* block.c */
 void orr_exec__block_start(OrrExec *x, uint32_t r, const OrrItem *item, int64_t start_ns);
 void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);

@@ -10,6 +10,7 @@
 #include "sim/exec/exec_priv.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A group kind is local if its collectives share no link, and its groups are small. */
 static bool is_local(const OrrExec *x, uint32_t kind) {
@@ -35,24 +36,22 @@ static void mark_streams(OrrExec *x) {
     }
 }
 
-#define PAST_ENDS 8u /* a power of two; more than are waiting as a rule */
-
 static void histories_new(OrrExec *x) {
-    for (uint32_t s = 0; s < ORR_N_STREAMS; s++) {
-        bool is_asked = !x->is_external[s] && (x->compiled->waiters[s] & x->external_mask);
-        x->history_of[s] = is_asked ? x->n_histories++ : UINT8_MAX;
-    }
+    memset(x->history_of, UINT8_MAX, sizeof x->history_of);
+    for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+        for (uint32_t q = 0; q < ORR_N_STREAMS; q++)
+            if (!x->is_external[s] && x->is_external[q] && (x->compiled->waiters[s] & 1u << q))
+                x->history_of[s][q] = x->n_histories++;
     gsize n = (gsize)x->bound->n_ranks * x->n_histories;
     x->history = orr_large_new((n + 1) * sizeof *x->history);
-    x->past_ends = orr_large_new((n * PAST_ENDS + 1) * sizeof *x->past_ends);
     for (gsize i = 0; i < n; i++) {
-        x->history[i].entry = x->past_ends + i * PAST_ENDS;
-        x->history[i].capacity = PAST_ENDS;
+        x->history[i].entry = x->history[i].own;
+        x->history[i].capacity = ORR_PAST_ENDS;
     }
 }
 
-static OrrHistory *history_of(const OrrExec *x, uint32_t r, uint32_t s) {
-    return &x->history[(gsize)r * x->n_histories + x->history_of[s]];
+static OrrHistory *history_of(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker) {
+    return &x->history[(gsize)r * x->n_histories + x->history_of[s][asker]];
 }
 
 /* Streams whose communication idle time can be charged to. */
@@ -99,10 +98,9 @@ void orr_exec__islands_clear(OrrExec *x) {
     for (uint32_t i = 0; i < x->n_islands; i++)
         orr_queue_clear(&x->islands[i].queue);
     for (gsize i = 0; i < (gsize)x->bound->n_ranks * x->n_histories; i++)
-        if (x->history[i].is_owned)
+        if (x->history[i].entry != x->history[i].own)
             g_free(x->history[i].entry);
     free(x->history);
-    free(x->past_ends);
     free(x->islands);
     g_free(x->island_of);
 }
@@ -179,58 +177,78 @@ void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change) {
         island->unstable_ns = INT64_MAX;
 }
 
-/* Drops what no external stream of the rank can ask for any more: their waits only move on. */
-static void prune(OrrExec *x, uint32_t r, uint32_t s, OrrHistory *h) {
-    uint32_t least = UINT32_MAX;
-    for (uint32_t q = 0; q < ORR_N_STREAMS; q++) {
-        if (x->is_external[q] && (x->compiled->waiters[s] & 1u << q))
-            least = MIN(least, x->ranks[r].seen[q][s == ORR_STREAM_COMPUTE ? 0 : 1]);
+/* The oldest item of stream @s that the asker can still ask for, by what its head waits for. */
+static uint32_t oldest_asked(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker) {
+    const OrrCompiledRole *role = &x->compiled->roles[x->bound->role[r]];
+    const OrrLane *l = &x->ranks[r].lane[asker];
+    const OrrCallRow *row = &role->rows[l->call];
+    const OrrItem *item = orr_exec__head(x, r, asker);
+    uint32_t step = l->step * role->rows[role->n_calls].base[s], least = UINT32_MAX;
+    for (uint32_t i = row->first_cross; item->has_cross && i < row[1].first_cross; i++) {
+        const OrrCrossWait *c = &role->cross[i];
+        if (c->stream == asker && c->item == l->item && c->src_stream == s &&
+            c->steps_back <= l->step)
+            least =
+                MIN(least, step - c->steps_back * role->rows[role->n_calls].base[s] + c->src_count);
     }
-    while (h->n > 0 && h->entry[h->first].index < least) {
+    for (uint32_t i = 0; i < item->n_waits; i++) {
+        const OrrItemWait *w = &x->compiled->waits[item->first_wait + i];
+        if (w->stream == s)
+            least = MIN(least, step + row->base[s] + w->count);
+    }
+    if (least == UINT32_MAX)
+        return 0;
+    return l->state == ORR_LANE_BLOCKED ? least - 1 : least;
+}
+
+static void drop_before(OrrHistory *h, uint32_t index) {
+    while (h->n > 0 && h->entry[h->first].index < index) {
         h->first = (h->first + 1) & (h->capacity - 1);
         h->n--;
     }
 }
 
 static void grow(OrrHistory *h) {
-    OrrHistory old = *h;
-    h->capacity = 2 * old.capacity;
-    h->entry = g_malloc(h->capacity * sizeof *h->entry);
-    for (uint32_t i = 0; i < old.n; i++)
-        h->entry[i] = old.entry[(old.first + i) & (old.capacity - 1)];
+    OrrPastEnd *grown = g_new(OrrPastEnd, 2 * h->capacity);
+    for (uint32_t i = 0; i < h->n; i++)
+        grown[i] = h->entry[(h->first + i) & (h->capacity - 1)];
+    if (h->entry != h->own)
+        g_free(h->entry);
+    h->entry = grown;
+    h->capacity *= 2;
     h->first = 0;
-    h->is_owned = 1;
-    if (old.is_owned)
-        g_free(old.entry);
 }
 
-/* Item @index of the stream, which ends at @end_ns, may be asked for later. */
-void orr_exec__remember_at(OrrExec *x, uint32_t r, uint32_t s, uint32_t index, int64_t end_ns) {
-    OrrHistory *h = history_of(x, r, s);
-    if (h->n == h->capacity)
-        prune(x, r, s, h);
-    if (h->n == h->capacity)
-        grow(h);
-    uint32_t at = (h->first + h->n++) & (h->capacity - 1);
-    h->entry[at].end_ns = end_ns;
-    h->entry[at].index = index;
-}
-
-/* When item @index of the stream ended; false if nobody could need it any more. */
-bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index, int64_t *end_ns) {
-    if (x->history_of[s] == UINT8_MAX)
-        return false;
-    const OrrHistory *h = history_of(x, r, s);
-    uint32_t low = 0, high = h->n;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (h->entry[(h->first + middle) & (h->capacity - 1)].index < index)
-            low = middle + 1;
-        else
-            high = middle;
+/* Item @index of the stream since the beginning, @item of its step, ends at @end_ns: kept for the
+ * external streams that will ask for it. */
+void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, uint32_t index,
+                        int64_t end_ns) {
+    uint32_t asked = x->compiled->roles[x->bound->role[r]].asked[s][item] & x->external_mask;
+    for (; asked; asked &= asked - 1) {
+        uint32_t asker = __builtin_ctz(asked);
+        OrrHistory *h = history_of(x, r, s, asker);
+        if (x->ranks[r].lane[asker].state == ORR_LANE_DONE)
+            continue;
+        if (h->n == h->capacity)
+            drop_before(h, oldest_asked(x, r, s, asker));
+        if (h->n == h->capacity)
+            grow(h);
+        uint32_t at = (h->first + h->n++) & (h->capacity - 1);
+        h->entry[at].end_ns = end_ns;
+        h->entry[at].index = index;
     }
-    if (low == h->n || h->entry[(h->first + low) & (h->capacity - 1)].index != index)
+}
+
+/* When item @index of the stream ended; false if the asker has asked for a later one before. It
+ * asks in order, so what is older is dropped. */
+bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, uint32_t index,
+                      int64_t *end_ns) {
+    if (x->history_of[s][asker] == UINT8_MAX)
         return false;
-    *end_ns = h->entry[(h->first + low) & (h->capacity - 1)].end_ns;
+    OrrHistory *h = history_of(x, r, s, asker);
+    drop_before(h, index);
+    if (h->n == 0 || h->entry[h->first].index != index)
+        return false;
+    *end_ns = h->entry[h->first].end_ns;
     return true;
 }

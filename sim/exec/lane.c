@@ -21,7 +21,6 @@ int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s) {
 /* The lane is done: it asks for nothing any more. */
 static void end_lane(OrrRank *rank, uint32_t s) {
     rank->lane[s].state = ORR_LANE_DONE;
-    rank->seen[s][0] = rank->seen[s][1] = UINT32_MAX;
 }
 
 /* Moves the head to the item itself or, beyond the end of its call, to the next there is; the lane
@@ -85,7 +84,7 @@ static void consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint3
     int64_t end = o->free_ns;
     /* an older item of a local stream that ran ahead; else it ended before anything that counts */
     if (o->completed > need &&
-        (!x->is_external[s] || x->is_external[q] || !orr_exec__recall(x, r, q, need - 1, &end)))
+        (!x->is_external[s] || x->is_external[q] || !orr_exec__recall(x, r, q, s, need - 1, &end)))
         return;
     if (end > w->ready_ns || (end == w->ready_ns && w->has_wait && q < w->stream)) {
         w->ready_ns = end;
@@ -210,8 +209,6 @@ static void try_sync(OrrExec *x, uint32_t r) {
 static void post_launch(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item, int64_t start_ns) {
     OrrLane *l = &x->ranks[r].lane[s];
     bool takes_sms;
-    if (l->pred == ORR_PRED_WAIT && l->pred_stream <= ORR_STREAM_TP)
-        x->ranks[r].seen[s][l->pred_stream == ORR_STREAM_COMPUTE ? 0 : 1] = l->pred_index;
     if (orr_exec__arrive_early(x, r, s, item, MAX(start_ns, x->global_ns)))
         return;
     uint32_t purpose = orr_exec__purpose(x, item, &takes_sms);
@@ -393,7 +390,7 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
     if (item->type != ORR_ITEM_BLOCK && (x->ended_mask & 1u << s))
         leave_trail(&rank->trail[s], l, item);
     if (!x->is_external[s] && (item->waiters & x->external_mask))
-        orr_exec__remember_at(x, r, s, l->completed, x->now_ns);
+        orr_exec__remember(x, r, s, row_of(x, r, s)->base[s] + l->item, l->completed, x->now_ns);
     l->free_ns = x->now_ns;
     if (s == ORR_STREAM_COMPUTE)
         rank->idle_from_ns = x->now_ns;

@@ -342,9 +342,10 @@ static void move_on(OrrExec *x, uint32_t r, const OrrCompiledSegment *cs, const 
     for (int k = 0; k < ORR_PASS_LANES; k++) {
         uint32_t s = lanes[k], n = cs->n_items[s];
         OrrLane *l = &rank->lane[s];
+        uint32_t base = role_of(x, r)->rows[l->call].base[s];
         for (uint32_t i = 0; i < n; i++)
             if (item_at(x, cs, s, i)->waiters & x->external_mask)
-                orr_exec__remember_at(x, r, s, l->completed + i, e->end_ns[k][i]);
+                orr_exec__remember(x, r, s, base + i, l->completed + i, e->end_ns[k][i]);
         if (n == 0)
             continue;
         l->free_ns = e->end_ns[k][n - 1];
