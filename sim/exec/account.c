@@ -256,5 +256,7 @@ void orr_exec__result(OrrExec *x, OrrExecResult *result) {
     if (x->launches)
         result->launch_ns = launches_of(x, x->draws || k == 0 ? k : k - 1, end);
     if (x->log)
+        orr_exec__log_under_way(x);
+    if (x->log)
         orr_exec__path(x, end - result->step_time_ns, end, k, result->path_ns);
 }

@@ -4,6 +4,8 @@
 #include "sim/exec/exec_priv.h"
 #include "sim/exec/jitter.h"
 
+#include <string.h>
+
 static const int64_t *kernel_ns(const OrrExec *x, uint32_t r) {
     return x->bound->kernel_ns + (gsize)x->bound->hw[r] * x->bound->program->n_kernels;
 }
@@ -177,17 +179,20 @@ void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item
     rank->owner_ns[ORR_OWN_INTERFERENCE] += p->extra_ns;
 }
 
-/* A communication kernel becomes resident (or leaves): kernels of the rank change their rate. */
-void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t purpose, int change) {
-    OrrRank *rank = &x->ranks[r];
-    if (!orr_exec__slows_kernels(x, purpose))
-        return;
-    rank->resident[purpose] += change;
-    uint32_t rate[2] = {ORR_RATE_ONE, ORR_RATE_ONE};
+/* Lowers the rates to what resident kernels leave: those of the island, or external ones. */
+void orr_exec__lower_rate(const OrrExec *x, uint32_t r, bool is_inner, uint32_t rate[2]) {
+    const OrrRank *rank = &x->ranks[r];
     for (uint32_t k = 0; k < ORR_N_COMM_KINDS; k++)
         for (int c = 0; c < 2; c++)
-            if (rank->resident[k] > 0 && x->bound->rate[c][k] < rate[c])
-                rate[c] = x->bound->rate[c][k];
+            if ((is_inner ? rank->inner[k] : rank->resident[k]) > 0)
+                rate[c] = MIN(rate[c], x->bound->rate[c][k]);
+}
+
+/* Kernels of the rank go on at the rate that what is resident leaves them. */
+void orr_exec__rate(OrrExec *x, uint32_t r) {
+    OrrRank *rank = &x->ranks[r];
+    uint32_t rate[2] = {rank->outer[0], rank->outer[1]};
+    orr_exec__lower_rate(x, r, true, rate);
     if (rate[0] == rank->rate[0] && rate[1] == rank->rate[1])
         return;
     OrrLane *l = &rank->lane[ORR_STREAM_COMPUTE];
@@ -203,4 +208,24 @@ void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t purpose, int change) {
     if (is_running) {
         schedule_walked(x, r);
     }
+}
+
+/* A communication kernel of stream @s becomes resident (or leaves): kernels of the rank change
+ * their rate. */
+void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t s, uint32_t purpose, int change) {
+    OrrRank *rank = &x->ranks[r];
+    if (!orr_exec__slows_kernels(x, purpose))
+        return;
+    uint32_t rate[2] = {ORR_RATE_ONE, ORR_RATE_ONE};
+    bool is_outer = x->is_external[s];
+    if (is_outer)
+        rank->resident[purpose] += change;
+    else
+        rank->inner[purpose] += change;
+    orr_exec__lower_rate(x, r, false, rate);
+    if (x->passes && orr_exec__note_rate(x, r, is_outer, rate))
+        return;
+    if (is_outer)
+        memcpy(rank->outer, rate, sizeof rate);
+    orr_exec__rate(x, r);
 }

@@ -63,7 +63,8 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     for (uint32_t k = 0; k < x->max_steps; k++)
         x->to_end[k] = bound->n_ranks;
     for (uint32_t r = 0; r < bound->n_ranks; r++) {
-        x->ranks[r].rate[0] = x->ranks[r].rate[1] = ORR_RATE_ONE;
+        for (int c = 0; c < 2; c++)
+            x->ranks[r].rate[c] = x->ranks[r].outer[c] = ORR_RATE_ONE;
         x->ranks[r].sync_index = ORR_NONE;
         for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
             x->ranks[r].lane[s].blocked_on = ORR_N_STREAMS;
@@ -136,6 +137,12 @@ static void handle(OrrExec *x, const OrrEvent *e) {
         break;
     case ORR_EV_PASS:
         orr_exec__pass(x, e->id, orr_event_generation(e));
+        break;
+    case ORR_EV_RATE:
+        orr_exec__rate_event(x, e->id);
+        break;
+    case ORR_EV_LOOK:
+        orr_exec__look(x, e->id);
         break;
     case ORR_EV_ISLAND:
         if (orr_event_generation(e) == x->islands[e->id].generation)

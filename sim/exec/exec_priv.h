@@ -15,7 +15,9 @@ enum {
     ORR_EV_LANE_END,   /* id: rank * ORR_N_STREAMS + stream: all parts had been delivered before */
     ORR_EV_FLOW_START, /* id: place */
     ORR_EV_PASS,       /* id: a rank of the island whose pass is due */
-    ORR_EV_LAUNCH      /* id: rank * ORR_N_STREAMS + stream */
+    ORR_EV_LAUNCH,     /* id: rank * ORR_N_STREAMS + stream */
+    ORR_EV_RATE,       /* id: rank, whose kernels change their rate, as was noted for a pass */
+    ORR_EV_LOOK        /* id: a rank of the island whose pass under way has been disturbed */
 };
 
 typedef enum {
@@ -83,9 +85,11 @@ typedef struct {
     uint32_t sync_index;  /* item that it waited for; ORR_NONE before the first */
     uint8_t sync_stream;  /* its stream */
     uint8_t is_probed;
-    uint32_t rate[2];
+    uint32_t rate[2];   /* of its kernels: the least of outer and what inner leaves */
+    uint32_t outer[2];  /* what external communication leaves; of old while changes are noted */
     uint32_t accounted; /* blocks whose kernels are in owner_ns */
-    uint16_t resident[ORR_N_COMM_KINDS];
+    uint16_t resident[ORR_N_COMM_KINDS]; /* external kernels on the GPU that slow others */
+    uint8_t inner[ORR_N_COMM_KINDS];     /* those of the island */
     OrrProgress progress;
     int64_t owner_ns[ORR_N_OWNERS];
     OrrTrail trail[ORR_N_STREAMS];
@@ -174,6 +178,14 @@ typedef struct {
     uint8_t type, pred, pred_stream;
 } OrrLogged;
 
+/* What becomes of a change of the rate of a rank's kernels by external communication. */
+typedef enum {
+    ORR_RATE_NOW,     /* it is theirs at once */
+    ORR_RATE_BEGUN,   /* noted: its pass has begun, but is not evaluated yet */
+    ORR_RATE_ENTERED, /* noted: its pass is evaluated again */
+    ORR_RATE_REPLAYED /* noted: it comes to them after those noted before */
+} OrrRateState;
+
 /* When the streams of a rank had all that their pass needs from outside, compute and TP. */
 typedef struct {
     int64_t begin_ns[2];
@@ -182,6 +194,9 @@ typedef struct {
     uint32_t index[2]; /* item of it */
     OrrEnded blocker;  /* communication that TP waited for, if it did */
     int64_t blocker_end_ns;
+    uint32_t outer[2];     /* rates of its kernels then */
+    uint32_t first_change; /* and later ones: those of the rank from here on */
+    uint8_t state;         /* OrrRateState */
 } OrrBegin;
 
 /* A pass that was taken as a whole, a member: its items enter the log when the path asks for them.
@@ -189,6 +204,8 @@ typedef struct {
 typedef struct {
     int64_t begin_ns[2];
     uint32_t cause[2], index[2];
+    uint32_t outer[2];
+    uint32_t logged, n_logged, first_change; /* changes of them in OrrPasses.logged */
     uint32_t step;
     bool is_set;
 } OrrTaken;
@@ -278,13 +295,20 @@ static inline bool orr_exec__is_blocked(const OrrRank *rank, uint32_t s) {
 void orr_exec__wake(OrrExec *x, uint32_t r, uint32_t s);
 bool orr_exec__find_begin(OrrExec *x, uint32_t r, uint32_t s, int k, OrrBegin *begin);
 int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s);
-/* pass.c */
+/* passes.c */
 void orr_exec__passes_new(OrrExec *x);
 void orr_exec__passes_clear(OrrExec *x);
+/* pass.c */
 bool orr_exec__begins_pass(const OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__check_in(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__disturb_pass(OrrExec *x, uint32_t r);
+/* rates.c */
+bool orr_exec__note_rate(OrrExec *x, uint32_t r, bool is_outer, const uint32_t rate[2]);
+void orr_exec__rate_event(OrrExec *x, uint32_t r);
+void orr_exec__look(OrrExec *x, uint32_t r);
+/* take.c */
 void orr_exec__pass(OrrExec *x, uint32_t r, uint32_t generation);
+void orr_exec__log_under_way(OrrExec *x);
 void orr_exec__log_pass(const OrrExec *x, uint32_t r, uint32_t step, uint32_t call);
 /* island.c */
 void orr_exec__islands_new(OrrExec *x);
@@ -305,7 +329,9 @@ bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, 
 /* block.c */
 void orr_exec__block_start(OrrExec *x, uint32_t r, const OrrItem *item, int64_t start_ns);
 void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
-void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t purpose, int change);
+void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t s, uint32_t purpose, int change);
+void orr_exec__rate(OrrExec *x, uint32_t r);
+void orr_exec__lower_rate(const OrrExec *x, uint32_t r, bool is_inner, uint32_t rate[2]);
 /* meet.c */
 void orr_exec__places_new(OrrExec *x);
 bool orr_exec__arrive_early(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,

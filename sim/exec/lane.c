@@ -324,7 +324,7 @@ void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s) {
     if (takes_sms && x->is_external[s])
         orr_exec__unstable(x, r, purpose, +1);
     if (takes_sms)
-        orr_exec__resident(x, r, purpose, +1);
+        orr_exec__resident(x, r, s, purpose, +1);
     orr_exec__arrive(x, r, s, item);
 }
 
@@ -366,7 +366,7 @@ static void leave_gpu(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     if (takes_sms && x->is_external[s])
         orr_exec__unstable(x, r, purpose, -1);
     if (takes_sms)
-        orr_exec__resident(x, r, purpose, -1);
+        orr_exec__resident(x, r, s, purpose, -1);
 }
 
 /* The item at the head of a stream ends now. */

@@ -5,14 +5,15 @@
 #include "sim/exec/exec_priv.h"
 
 #define ORR_PASS_LANES 2 /* 0: compute, 1: TP */
+static const uint32_t orr_pass_lane[ORR_PASS_LANES] = {ORR_STREAM_COMPUTE, ORR_STREAM_TP};
 
-/* What an island is at. */
+/* From @at_ns on kernels of the rank run at @rate. */
 typedef struct {
-    uint32_t n_ready; /* members that have checked in to call `key` */
-    uint32_t key;
-    uint32_t generation; /* of the event of the pass */
-    uint32_t released;   /* calls up to this one go event by event */
-} OrrIslandPass;
+    int64_t at_ns;
+    uint32_t rank;
+    uint32_t rate[2];
+    bool is_due; /* its kernels go event by event and have yet to come to it */
+} OrrRateChange;
 
 /* What a collective of a pass cost a member. */
 typedef struct {
@@ -23,8 +24,12 @@ typedef struct {
 typedef struct {
     uint32_t rank;
     uint32_t same_as; /* first member that is equal in all: only that is evaluated */
+    const OrrBegin *begin;
     const OrrBlockTime *times;
     const int64_t *kernel_ns;
+    uint32_t outer[2];      /* rates of its kernels but for the pass' own collectives */
+    uint32_t change;        /* the next change of those, */
+    int64_t change_ns;      /* and when that is; INT64_MAX: never */
     int64_t free_ns;        /* compute: end of the last block */
     int64_t tp_free_ns;     /* end of the last collective */
     int64_t start_ns;       /* launch of the collective in hand */
@@ -49,27 +54,107 @@ typedef struct {
     int64_t outside_ns;
 } OrrPassMember;
 
-struct OrrPasses {
-    uint8_t *is_pass;       /* [n_segments] */
-    uint8_t **is_pass_call; /* [n_roles][n_calls] */
-    uint32_t *need;         /* [items] of the other lane that must have ended */
-    uint32_t most_items;
-    OrrIslandPass *islands;
-    OrrBegin *begins;
-    OrrPassMember *members; /* [ORR_MAX_ISLAND]: work space, as are the next two */
+/* A member when its pass began, and how far outside that has been told of. */
+typedef struct {
+    OrrBegin begin;
+    int64_t tp_free_ns;
+    OrrEnded last, blocker; /* last collective before, what that had waited for */
+    int64_t blocker_end_ns;
+    uint32_t n_told; /* blocks whose ends are known to the streams of the rank */
+} OrrPassStart;
+
+/* A pass that is being taken. */
+typedef struct OrrPassWork OrrPassWork;
+struct OrrPassWork {
+    OrrPassWork *next; /* of those that are free */
+    const OrrCompiledSegment *segment;
+    uint32_t step, call;
+    uint32_t n;      /* members */
+    uint32_t n_told; /* of them: to their ends */
+    bool is_tp_told;
+    bool is_stale;     /* rates have changed since it was evaluated */
+    bool is_looked_at; /* at the end of this instant */
+    OrrPassStart *starts;
+    OrrPassMember *members;
     int64_t *ends;
     OrrPassWait *waits;
 };
 
-/* Evaluates the pass for @list, whose begins are known: fills x->passes->members and adds to the
- * sums of communication. */
-void orr_exec__recursion(OrrExec *x, const OrrCompiledSegment *cs, uint32_t n,
-                         const uint32_t *list);
+/* What an island is at. */
+typedef struct {
+    uint32_t n_begun;    /* members whose pass has begun, and is not evaluated yet */
+    uint32_t n_ready;    /* those that have checked in */
+    uint32_t key;        /* call of those */
+    uint32_t generation; /* of the event of the pass */
+    uint32_t released;   /* calls up to this one go event by event */
+    uint32_t vetted;     /* call for which the host is known to be ahead */
+    uint32_t n_changes, room;
+    OrrRateChange *changes; /* in order of time */
+    OrrPassWork *work;      /* of the pass under way; NULL: none */
+} OrrIslandPass;
 
-/* The same for the log: writes what the items of the pass were, of call @row in step @step; @all:
- * the totals of a step. */
-void orr_exec__recursion_log(const OrrExec *x, const OrrCompiledSegment *cs, uint32_t n,
-                             const uint32_t *list, uint32_t step, const OrrCallRow *row,
-                             const OrrCallRow *all);
+struct OrrPasses {
+    uint8_t *is_pass;       /* [n_segments] */
+    uint8_t *is_open;       /* [n_segments] also beside communication that slows kernels */
+    uint8_t *is_quiet;      /* [n_segments] none such is launched before its end */
+    uint8_t **is_pass_call; /* [n_roles][n_calls] */
+    uint32_t *need;         /* [items] of the other lane that must have ended */
+    uint32_t most_items, most_members;
+    uint16_t loud_mask; /* external streams with communication that slows kernels */
+    OrrIslandPass *islands;
+    OrrBegin *begins;
+    OrrPassWork *whole; /* work space of passes that are taken at once */
+    OrrPassWork *spare;
+    OrrRateChange *logged; /* of passes in the log */
+    uint32_t n_logged, logged_room;
+};
+
+/* Ranks of the island of @r: a TP group, or itself. */
+static inline uint32_t orr_pass__members(const OrrExec *x, const uint32_t *r,
+                                         const uint32_t **list) {
+    const OrrBoundGroup *tp = &x->bound->groups[ORR_GROUP_TP];
+    if (!x->is_local_group[ORR_GROUP_TP]) {
+        *list = r;
+        return 1;
+    }
+    uint32_t g = tp->group_of[*r];
+    *list = tp->members + tp->first_member[g];
+    return tp->first_member[g + 1] - tp->first_member[g];
+}
+static inline const OrrCompiledRole *orr_pass__role(const OrrExec *x, uint32_t r) {
+    return &x->compiled->roles[x->bound->role[r]];
+}
+static inline const OrrItem *orr_pass__item(const OrrExec *x, const OrrCompiledSegment *cs,
+                                            uint32_t s, uint32_t i) {
+    return &x->compiled->items[cs->first_item[s] + i];
+}
+static inline OrrIslandPass *orr_pass__of(const OrrExec *x, uint32_t r) {
+    return &x->passes->islands[x->island_of[r]];
+}
+
+OrrPassWork *orr_pass__work_new(const OrrPasses *p);
+/* Whether the host has issued all of call @key before the first of the members begins it. */
+bool orr_pass__is_host_ahead(const OrrExec *x, uint32_t r, uint32_t key);
+/* The island takes call @key, and what is before it, event by event. */
+void orr_pass__release(OrrExec *x, uint32_t r, uint32_t key);
+/* Changes of the rates of @r are noted from now on: its pass begins. */
+void orr_pass__begin_rates(OrrExec *x, uint32_t r);
+/* The pass of @r is taken, or not to be: what was noted comes to its kernels at once, or in turn.
+ */
+void orr_pass__end_rates(OrrExec *x, uint32_t r, bool is_replayed);
+/* Forgets changes that no pass needs any more. */
+void orr_pass__trim_rates(OrrExec *x, uint32_t r);
+
+/* Evaluates the pass, whose starts are filled in, with the changes of rates known by now. */
+void orr_exec__recursion(const OrrExec *x, OrrPassWork *w, const OrrRateChange *changes,
+                         uint32_t n_changes);
+/* Adds what its communication took to the sums. */
+void orr_exec__recursion_sums(OrrExec *x, const OrrPassWork *w, const uint32_t *list);
+/* In which order members came to its collectives. */
+void orr_exec__recursion_meetings(OrrExec *x, const OrrPassWork *w, const uint32_t *list);
+
+/* The same for the log: writes what the items of the pass were. */
+void orr_exec__recursion_log(const OrrExec *x, OrrPassWork *w, const OrrRateChange *changes,
+                             uint32_t n_changes);
 
 #endif

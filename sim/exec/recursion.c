@@ -12,12 +12,13 @@
 
 typedef struct {
     const OrrExec *x;
+    OrrPassWork *w;
+    const OrrRateChange *changes;
+    uint32_t n_changes;
     const OrrItem *blocks, *colls;
     const uint32_t *need_coll, *need_block; /* of each block, of each collective */
     uint32_t n_blocks, n_colls;
-    /* for the log, else NULL: the call's row, the totals of a step */
-    const OrrCallRow *row, *all;
-    uint32_t step;
+    const OrrCallRow *row, *all; /* for the log, else NULL: the call's row, the totals of a step */
 } Recursion;
 
 static const uint32_t full_rate[2] = {ORR_RATE_ONE, ORR_RATE_ONE};
@@ -69,14 +70,14 @@ static void charge_wait(const Recursion *v, OrrPassMember *m, uint32_t n_ended) 
 }
 
 static uint32_t index_of(const Recursion *v, uint32_t s, uint32_t item) {
-    return v->step * v->all->base[s] + v->row->base[s] + item;
+    return v->w->step * v->all->base[s] + v->row->base[s] + item;
 }
 
 /* An entry of the log for item @i of a stream, and what it waited for: the other stream, or what
  * was before. */
 static OrrLogged *log_item(const Recursion *v, const OrrPassMember *m, uint32_t s, uint32_t i,
                            bool is_other, uint32_t other_item) {
-    const OrrBegin *b = &v->x->passes->begins[m->rank];
+    const OrrBegin *b = m->begin;
     uint32_t k = s == ORR_STREAM_COMPUTE ? 0 : 1;
     uint32_t other = k == 0 ? ORR_STREAM_TP : ORR_STREAM_COMPUTE;
     OrrLogged *g = orr_exec__logged(v->x, m->rank, s, index_of(v, s, i));
@@ -96,7 +97,7 @@ static OrrLogged *log_item(const Recursion *v, const OrrPassMember *m, uint32_t 
 }
 
 static void log_block(const Recursion *v, const OrrPassMember *m, int64_t end_ns) {
-    const OrrBegin *b = &v->x->passes->begins[m->rank];
+    const OrrBegin *b = m->begin;
     uint32_t need = v->need_coll[m->done], what = v->blocks[m->done].what;
     bool has_waited = m->has_waited;
     if (m->done == 0 && need > 0 && b->cause[0] > ORR_STREAM_TP &&
@@ -112,7 +113,7 @@ static void log_block(const Recursion *v, const OrrPassMember *m, int64_t end_ns
 }
 
 static void log_collective(const Recursion *v, uint32_t j, uint32_t n, const OrrPlan *plan) {
-    const OrrPassMember *all = v->x->passes->members;
+    const OrrPassMember *all = v->w->members;
     uint32_t last = ORR_NONE;
     for (uint32_t i = 0; i < n; i++)
         if (all[i].start_ns == all[i].last.arrived_ns)
@@ -139,6 +140,26 @@ static void end_block(const Recursion *v, OrrPassMember *m, int64_t end_ns) {
     m->is_walking = false;
 }
 
+static bool is_full(const uint32_t rate[2]) {
+    return rate[0] == ORR_RATE_ONE && rate[1] == ORR_RATE_ONE;
+}
+
+/* When the rates of the member's kernels change next, from entry @from of the changes on. */
+static void find_change(const Recursion *v, OrrPassMember *m, uint32_t from) {
+    for (m->change = from; m->change < v->n_changes; m->change++)
+        if (v->changes[m->change].rank == m->rank)
+            break;
+    m->change_ns = m->change < v->n_changes ? v->changes[m->change].at_ns : INT64_MAX;
+}
+
+/* Changes until @at_ns are behind the member. */
+static void move_to(const Recursion *v, OrrPassMember *m, int64_t at_ns) {
+    while (m->change_ns <= at_ns) {
+        memcpy(m->outer, v->changes[m->change].rate, sizeof m->outer);
+        find_change(v, m, m->change + 1);
+    }
+}
+
 /* Kernels of the block in flight until @limit_ns at @rate. Returns its end, or INT64_MAX. */
 static int64_t walk(const Recursion *v, OrrPassMember *m, int64_t limit_ns,
                     const uint32_t rate[2]) {
@@ -156,6 +177,18 @@ static int64_t walk(const Recursion *v, OrrPassMember *m, int64_t limit_ns,
             return end;
         m->at_ns = end;
         m->left = (uint64_t)m->kernel_ns[kernels[m->kernel].kernel] * ORR_RATE_ONE;
+    }
+}
+
+/* The same at what is left of @rate by what comes from outside. */
+static int64_t walk_beside(const Recursion *v, OrrPassMember *m, int64_t limit_ns,
+                           const uint32_t rate[2]) {
+    for (;;) {
+        uint32_t least[2] = {MIN(rate[0], m->outer[0]), MIN(rate[1], m->outer[1])};
+        int64_t stop_ns = MIN(limit_ns, m->change_ns), end = walk(v, m, stop_ns, least);
+        if (end != INT64_MAX || stop_ns == limit_ns)
+            return end;
+        move_to(v, m, stop_ns);
     }
 }
 
@@ -183,14 +216,15 @@ static void run_blocks(const Recursion *v, OrrPassMember *m, uint32_t until, int
                 return;
             if (m->has_waited)
                 charge_wait(v, m, n_ended);
+            move_to(v, m, m->block_start_ns);
             int64_t end = m->block_start_ns + m->times[v->blocks[m->done].what].work_ns;
-            if (rate == full_rate && end <= limit_ns) {
+            if (rate == full_rate && is_full(m->outer) && end <= MIN(limit_ns, m->change_ns)) {
                 end_block(v, m, end);
                 continue;
             }
             begin_walk(v, m);
         }
-        int64_t end = walk(v, m, limit_ns, rate);
+        int64_t end = walk_beside(v, m, limit_ns, rate);
         if (end == INT64_MAX)
             return;
         end_block(v, m, end);
@@ -199,7 +233,7 @@ static void run_blocks(const Recursion *v, OrrPassMember *m, uint32_t until, int
 
 /* When the member launches collective @j: after the blocks that it waits for and the one before. */
 static void find_launch(const Recursion *v, OrrPassMember *m, uint32_t j) {
-    const OrrBegin *b = &v->x->passes->begins[m->rank];
+    const OrrBegin *b = m->begin;
     uint32_t need = v->need_block[j];
     bool is_outside = j == 0 && b->cause[1] != ORR_STREAM_TP;
     int64_t ready = j == 0 ? b->begin_ns[1] : m->tp_free_ns;
@@ -217,7 +251,7 @@ static void find_launch(const Recursion *v, OrrPassMember *m, uint32_t j) {
 
 static void collective(const Recursion *v, uint32_t j, uint32_t n) {
     const OrrExec *x = v->x;
-    OrrPassMember *all = x->passes->members;
+    OrrPassMember *all = v->w->members;
     int64_t arrived = INT64_MIN;
     for (uint32_t i = 0; i < n; i++) {
         if (all[i].same_as != i)
@@ -245,7 +279,7 @@ static void collective(const Recursion *v, uint32_t j, uint32_t n) {
         m->last = (OrrEnded){.start_ns = m->start_ns,
                              .arrived_ns = arrived,
                              .what = item->what,
-                             .step = x->ranks[m->rank].lane[ORR_STREAM_TP].step,
+                             .step = v->w->step,
                              .type = ORR_ITEM_COLL,
                              .is_set = 1};
         m->blocker = m->next_blocker;
@@ -258,21 +292,21 @@ static void collective(const Recursion *v, uint32_t j, uint32_t n) {
         log_collective(v, j, n, plan);
 }
 
-static void begin_member(const Recursion *v, OrrPassMember *m, uint32_t r) {
+static void begin_member(const Recursion *v, OrrPassMember *m, const OrrPassStart *s) {
     const OrrExec *x = v->x;
-    const OrrRank *rank = &x->ranks[r];
-    const OrrTrail *trail = &rank->trail[ORR_STREAM_TP];
-    gsize hw = x->bound->hw[r];
-    m->rank = r;
+    gsize hw = x->bound->hw[m->rank];
+    m->begin = &s->begin;
     m->times = x->compiled->times + hw * x->compiled->n_blocks;
     m->kernel_ns = x->bound->kernel_ns + hw * x->bound->program->n_kernels;
-    m->free_ns = x->passes->begins[r].begin_ns[0];
-    m->tp_free_ns = rank->lane[ORR_STREAM_TP].free_ns;
+    memcpy(m->outer, s->begin.outer, sizeof m->outer);
+    find_change(v, m, s->begin.first_change);
+    m->free_ns = s->begin.begin_ns[0];
+    m->tp_free_ns = s->tp_free_ns;
     m->done = 0;
     m->is_walking = false;
-    m->last = trail->ended;
-    m->blocker = trail->ended_blocker;
-    m->blocker_end_ns = trail->ended_blocker_end_ns;
+    m->last = s->last;
+    m->blocker = s->blocker;
+    m->blocker_end_ns = s->blocker_end_ns;
     for (uint32_t i = 0; i < m->n_touched; i++)
         m->owner_ns[m->touched[i]] = 0;
     m->n_touched = 0;
@@ -280,10 +314,25 @@ static void begin_member(const Recursion *v, OrrPassMember *m, uint32_t r) {
     memset(m->waits, 0, v->n_colls * sizeof *m->waits);
 }
 
+/* Whether the kernels of both are slowed alike. */
+static bool has_same_rates(const Recursion *v, const OrrPassMember *a, const OrrPassMember *b) {
+    if (memcmp(a->outer, b->outer, sizeof a->outer) != 0)
+        return false;
+    OrrPassMember p = {.rank = a->rank}, q = {.rank = b->rank};
+    find_change(v, &p, a->change);
+    find_change(v, &q, b->change);
+    while (p.change_ns < INT64_MAX && p.change_ns == q.change_ns &&
+           memcmp(v->changes[p.change].rate, v->changes[q.change].rate, sizeof p.outer) == 0) {
+        find_change(v, &p, p.change + 1);
+        find_change(v, &q, q.change + 1);
+    }
+    return p.change_ns == INT64_MAX && q.change_ns == INT64_MAX;
+}
+
 /* Whether what the pass will do for both is the same. */
 static bool is_same(const Recursion *v, const OrrPassMember *a, const OrrPassMember *b) {
-    const OrrBegin *p = &v->x->passes->begins[a->rank], *q = &v->x->passes->begins[b->rank];
-    if (a->times != b->times || a->free_ns != b->free_ns)
+    const OrrBegin *p = a->begin, *q = b->begin;
+    if (a->times != b->times || a->free_ns != b->free_ns || !has_same_rates(v, a, b))
         return false;
     if (v->n_colls == 0)
         return true;
@@ -294,17 +343,20 @@ static bool is_same(const Recursion *v, const OrrPassMember *a, const OrrPassMem
              p->blocker_end_ns == q->blocker_end_ns));
 }
 
-/* Sums of communication over the members; whole nanoseconds, so their order does not matter. */
-static void add_sums(OrrExec *x, const Recursion *v, uint32_t n, const uint32_t *list) {
+static const OrrItem *collectives(const OrrExec *x, const OrrPassWork *w) {
+    return x->compiled->items + w->segment->first_item[ORR_STREAM_TP];
+}
+
+/* Sums over the members; whole nanoseconds, so their order does not matter. */
+void orr_exec__recursion_sums(OrrExec *x, const OrrPassWork *w, const uint32_t *list) {
     const OrrProgram *p = x->bound->program;
-    uint32_t n_comms = p->n_colls + p->n_p2ps;
-    uint32_t step = x->ranks[list[0]].lane[ORR_STREAM_TP].step;
-    OrrCommSum *sums = x->sums + (gsize)(step % ORR_WINDOWS) * n_comms;
-    for (uint32_t i = 0; i < n; i++) {
-        const OrrPassMember *m = &x->passes->members[x->passes->members[i].same_as];
+    uint32_t n_comms = p->n_colls + p->n_p2ps, n_colls = w->segment->n_items[ORR_STREAM_TP];
+    OrrCommSum *sums = x->sums + (gsize)(w->step % ORR_WINDOWS) * n_comms;
+    for (uint32_t i = 0; i < w->n; i++) {
+        const OrrPassMember *m = &w->members[w->members[i].same_as];
         double weight = x->bound->weight[list[i]];
-        for (uint32_t j = 0; j < v->n_colls; j++) {
-            OrrCommSum *sum = &sums[v->colls[j].what];
+        for (uint32_t j = 0; j < n_colls; j++) {
+            OrrCommSum *sum = &sums[collectives(x, w)[j].what];
             sum->count += weight;
             sum->transfer_ns += (double)m->waits[j].transfer_ns * weight;
             sum->wait_ns += (double)m->waits[j].wait_ns * weight;
@@ -317,29 +369,33 @@ static void add_sums(OrrExec *x, const Recursion *v, uint32_t n, const uint32_t 
 }
 
 /* For the order in which members came: see exec_priv.h. */
-static void note_meetings(OrrExec *x, const Recursion *v, uint32_t n, const uint32_t *list) {
-    const OrrPassMember *all = x->passes->members;
-    uint32_t step = x->ranks[list[0]].lane[ORR_STREAM_TP].step;
-    for (uint32_t j = 0; j < v->n_colls; j++) {
-        uint32_t what = v->colls[j].what;
+void orr_exec__recursion_meetings(OrrExec *x, const OrrPassWork *w, const uint32_t *list) {
+    const OrrPassMember *all = w->members;
+    for (uint32_t j = 0; j < w->segment->n_items[ORR_STREAM_TP]; j++) {
+        uint32_t what = collectives(x, w)[j].what;
         int64_t wait_ns = 0;
-        for (uint32_t i = 0; i < n; i++)
+        for (uint32_t i = 0; i < w->n; i++)
             wait_ns += all[all[i].same_as].waits[j].wait_ns * x->bound->weight[list[i]];
-        if (!orr_exec__is_longest(x, list[0], step, what, wait_ns))
+        if (!orr_exec__is_longest(x, list[0], w->step, what, wait_ns))
             continue;
-        for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t i = 0; i < w->n; i++) {
             const OrrPassMember *m = &all[all[i].same_as];
             int64_t arrived = m->end_ns[1][j] - m->waits[j].transfer_ns;
-            *orr_exec__launch_of(x, list[i], step, what) =
-                (OrrLaunch){arrived - m->waits[j].wait_ns, wait_ns, step + 1};
+            *orr_exec__launch_of(x, list[i], w->step, what) =
+                (OrrLaunch){arrived - m->waits[j].wait_ns, wait_ns, w->step + 1};
         }
     }
 }
 
-static Recursion prepare(const OrrExec *x, const OrrCompiledSegment *cs) {
+static Recursion prepare(const OrrExec *x, OrrPassWork *w, const OrrRateChange *changes,
+                         uint32_t n_changes) {
+    const OrrCompiledSegment *cs = w->segment;
     uint32_t first_block = cs->first_item[ORR_STREAM_COMPUTE];
     uint32_t first_coll = cs->first_item[ORR_STREAM_TP];
     return (Recursion){.x = x,
+                       .w = w,
+                       .changes = changes,
+                       .n_changes = n_changes,
                        .blocks = x->compiled->items + first_block,
                        .colls = x->compiled->items + first_coll,
                        .need_coll = x->passes->need + first_block,
@@ -348,39 +404,35 @@ static Recursion prepare(const OrrExec *x, const OrrCompiledSegment *cs) {
                        .n_colls = cs->n_items[ORR_STREAM_TP]};
 }
 
-static void evaluate(const Recursion *v, uint32_t n) {
-    OrrPassMember *all = v->x->passes->members;
+static void evaluate(const Recursion *v) {
+    OrrPassMember *all = v->w->members;
     for (uint32_t j = 0; j < v->n_colls; j++)
-        collective(v, j, n);
-    for (uint32_t i = 0; i < n; i++)
+        collective(v, j, v->w->n);
+    for (uint32_t i = 0; i < v->w->n; i++)
         if (all[i].same_as == i)
             run_blocks(v, &all[i], v->n_blocks, INT64_MAX, v->n_colls, full_rate);
 }
 
-void orr_exec__recursion(OrrExec *x, const OrrCompiledSegment *cs, uint32_t n,
-                         const uint32_t *list) {
-    Recursion v = prepare(x, cs);
-    OrrPassMember *all = x->passes->members;
-    for (uint32_t i = 0; i < n; i++) {
-        begin_member(&v, &all[i], list[i]);
+void orr_exec__recursion(const OrrExec *x, OrrPassWork *w, const OrrRateChange *changes,
+                         uint32_t n_changes) {
+    Recursion v = prepare(x, w, changes, n_changes);
+    OrrPassMember *all = w->members;
+    for (uint32_t i = 0; i < w->n; i++) {
+        begin_member(&v, &all[i], &w->starts[i]);
         all[i].same_as = i > 0 && is_same(&v, &all[i], &all[0]) ? 0 : i;
     }
-    evaluate(&v, n);
-    add_sums(x, &v, n, list);
-    if (x->launches)
-        note_meetings(x, &v, n, list);
+    evaluate(&v);
 }
 
-void orr_exec__recursion_log(const OrrExec *x, const OrrCompiledSegment *cs, uint32_t n,
-                             const uint32_t *list, uint32_t step, const OrrCallRow *row,
-                             const OrrCallRow *all) {
-    Recursion v = prepare(x, cs);
-    v.row = row;
-    v.all = all;
-    v.step = step;
-    for (uint32_t i = 0; i < n; i++) {
-        begin_member(&v, &x->passes->members[i], list[i]);
-        x->passes->members[i].same_as = i;
+void orr_exec__recursion_log(const OrrExec *x, OrrPassWork *w, const OrrRateChange *changes,
+                             uint32_t n_changes) {
+    Recursion v = prepare(x, w, changes, n_changes);
+    const OrrCompiledRole *role = orr_pass__role(x, w->members[0].rank);
+    v.row = &role->rows[w->call];
+    v.all = &role->rows[role->n_calls];
+    for (uint32_t i = 0; i < w->n; i++) {
+        begin_member(&v, &w->members[i], &w->starts[i]);
+        w->members[i].same_as = i;
     }
-    evaluate(&v, n);
+    evaluate(&v);
 }

@@ -1,0 +1,280 @@
+/* Which calls can be taken as passes: what an island does in them is a static recursion over its
+ * members and their items.
+ *
+ * A call is such a pass if its segment has kernels on the compute stream and collectives of the
+ * island on the TP stream, beside what external streams do, and no host synchronisation; if these
+ * two streams wait for other calls at its begin only, and for no external stream within it; and if
+ * what others wait for in it comes after its members have met.
+ *
+ * It is open if it can also be taken while communication that slows kernels is under way: its last
+ * kernels come after all its collectives, and no external stream waits for one of these but the
+ * last. It is quiet if it sets off no such communication before its end. */
+#include "sim/exec/pass.h"
+
+#include "sim/base/large.h"
+
+#include <stdlib.h>
+
+/* Waits of @item for the other stream of a pass, as items that must have ended. */
+static uint32_t need_of(const OrrExec *x, const OrrItem *item, uint32_t other) {
+    uint32_t need = 0;
+    for (uint32_t i = 0; i < item->n_waits; i++) {
+        const OrrItemWait *w = &x->compiled->waits[item->first_wait + i];
+        if (w->stream == other)
+            need = MAX(need, w->count);
+    }
+    return need;
+}
+
+static bool waits_outside(const OrrExec *x, const OrrItem *item) {
+    for (uint32_t i = 0; i < item->n_waits; i++) {
+        uint32_t s = x->compiled->waits[item->first_wait + i].stream;
+        if (s != ORR_STREAM_COMPUTE && s != ORR_STREAM_TP)
+            return true;
+    }
+    return false;
+}
+
+/* Operands that the recursion knows: kernels on one stream, collectives on the other. */
+static bool has_known_items(const OrrExec *x, const OrrCompiledSegment *cs) {
+    for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+        if (s != ORR_STREAM_COMPUTE && s != ORR_STREAM_TP && !x->is_external[s] &&
+            cs->n_items[s] > 0)
+            return false;
+    for (uint32_t i = 0; i < cs->n_items[ORR_STREAM_COMPUTE]; i++) {
+        const OrrItem *item = orr_pass__item(x, cs, ORR_STREAM_COMPUTE, i);
+        if (item->is_step_end || item->type != ORR_ITEM_BLOCK || waits_outside(x, item))
+            return false;
+    }
+    for (uint32_t i = 0; i < cs->n_items[ORR_STREAM_TP]; i++) {
+        const OrrItem *item = orr_pass__item(x, cs, ORR_STREAM_TP, i);
+        if (item->type != ORR_ITEM_COLL || waits_outside(x, item))
+            return false;
+    }
+    return cs->n_syncs == 0 && cs->n_items[ORR_STREAM_COMPUTE] > 0;
+}
+
+/* The pass moves on to its end at once: a local stream may wait for the last item of a stream only,
+ * an external one only for what ends after the members have met (if there are several). */
+static bool has_known_waiters(const OrrExec *x, const OrrCompiledSegment *cs,
+                              const uint8_t *is_awaited) {
+    bool has_met = !x->is_local_group[ORR_GROUP_TP];
+    for (uint32_t i = 0; i < cs->n_items[ORR_STREAM_COMPUTE]; i++) {
+        const OrrItem *item = orr_pass__item(x, cs, ORR_STREAM_COMPUTE, i);
+        has_met |= need_of(x, item, ORR_STREAM_TP) > 0;
+        if (!has_met && (item->waiters & x->external_mask))
+            return false;
+    }
+    for (uint32_t k = 0; k < ORR_PASS_LANES; k++)
+        for (uint32_t i = 0; i + 1 < cs->n_items[orr_pass_lane[k]]; i++)
+            if (is_awaited[cs->first_item[orr_pass_lane[k]] + i])
+                return false;
+    return true;
+}
+
+/* Items that a local stream of another call waits for, the host included. */
+static uint8_t *awaited_items(const OrrExec *x, uint32_t n_items) {
+    uint8_t *is_awaited = g_new0(uint8_t, n_items + 1);
+    for (uint32_t r = 0; r < x->bound->program->n_roles; r++) {
+        const OrrCompiledRole *role = &x->compiled->roles[r];
+        const OrrCallRow *rows = role->rows;
+        for (uint32_t i = 0; i < rows[role->n_calls].first_cross; i++) {
+            const OrrCrossWait *c = &role->cross[i];
+            if (x->is_external[c->stream])
+                continue;
+            uint32_t low = 0, high = role->n_calls; /* the call whose items those are */
+            while (high - low > 1) {
+                uint32_t middle = (low + high) / 2;
+                if (rows[middle].base[c->src_stream] < c->src_count)
+                    low = middle;
+                else
+                    high = middle;
+            }
+            const OrrCompiledSegment *cs = &x->compiled->segments[role->calls[low].segment];
+            is_awaited[cs->first_item[c->src_stream] + c->src_count - 1 -
+                       rows[low].base[c->src_stream]] = 1;
+        }
+    }
+    return is_awaited;
+}
+
+static bool is_one_role_each(const OrrExec *x) {
+    const OrrBoundGroup *tp = &x->bound->groups[ORR_GROUP_TP];
+    for (uint32_t g = 0; x->is_local_group[ORR_GROUP_TP] && g < tp->n_groups; g++)
+        for (uint32_t m = tp->first_member[g]; m < tp->first_member[g + 1]; m++)
+            if (x->bound->role[tp->members[m]] != x->bound->role[tp->members[tp->first_member[g]]])
+                return false;
+    return true;
+}
+
+/* External streams by whether their communication slows kernels. */
+static void find_loud(const OrrExec *x, uint16_t *loud, uint16_t *quiet) {
+    const OrrProgram *p = x->bound->program;
+    *quiet = 1u << ORR_STREAM_HOST;
+    *loud = 0;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const OrrOp *op = &p->ops[i];
+        if ((op->kind != ORR_OP_COLL && op->kind != ORR_OP_P2P) || !x->is_external[op->stream])
+            continue;
+        OrrItem item = {.type = op->kind == ORR_OP_COLL ? ORR_ITEM_COLL : ORR_ITEM_P2P,
+                        .what = op->what};
+        bool takes_sms;
+        uint32_t purpose = orr_exec__purpose(x, &item, &takes_sms);
+        bool is_loud = takes_sms && orr_exec__slows_kernels(x, purpose);
+        *(is_loud ? loud : quiet) |= 1u << op->stream;
+    }
+}
+
+/* An external communication that slows kernels is told before it starts unless it waits for another
+ * that slows none (or for the host): then it could begin in the middle of a pass, unawares. */
+static bool can_surprise(const OrrExec *x, uint16_t loud, uint16_t quiet) {
+    if (loud & quiet)
+        return true;
+    for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+        if ((quiet & 1u << s) && (x->compiled->waiters[s] & loud))
+            return true;
+    return false;
+}
+
+/* Whether a step ends on another stream than the compute stream (replayed traces): its account is
+ * closed when that ends, whatever pass is under way. */
+static bool ends_elsewhere(const OrrExec *x) {
+    const OrrProgram *p = x->bound->program;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if ((p->ops[i].flags & ORR_OP_STEP_END) && p->ops[i].stream != ORR_STREAM_COMPUTE)
+            return true;
+    return false;
+}
+
+/* Calls of a role that are passes: their waits for other calls are at their begin. */
+static uint8_t *find_calls(const OrrExec *x, const OrrCompiledRole *role) {
+    uint8_t *is_pass = g_new0(uint8_t, role->n_calls + 1);
+    for (uint32_t c = 0; c < role->n_calls; c++) {
+        is_pass[c] = x->passes->is_pass[role->calls[c].segment];
+        for (uint32_t i = role->rows[c].first_cross; i < role->rows[c + 1].first_cross; i++)
+            is_pass[c] &= role->cross[i].item == 0 || x->is_external[role->cross[i].stream];
+    }
+    return is_pass;
+}
+
+static bool is_open(const OrrExec *x, const OrrCompiledSegment *cs) {
+    uint32_t n_colls = cs->n_items[ORR_STREAM_TP];
+    for (uint32_t i = 0; i + 1 < n_colls; i++)
+        if (orr_pass__item(x, cs, ORR_STREAM_TP, i)->waiters & x->external_mask)
+            return false;
+    uint32_t need = 0;
+    for (uint32_t i = 0; i < cs->n_items[ORR_STREAM_COMPUTE]; i++)
+        need = MAX(need, need_of(x, orr_pass__item(x, cs, ORR_STREAM_COMPUTE, i), ORR_STREAM_TP));
+    return need == n_colls;
+}
+
+static bool is_quiet(const OrrExec *x, const OrrCompiledSegment *cs) {
+    for (uint32_t i = 0; i + 1 < cs->n_items[ORR_STREAM_COMPUTE]; i++)
+        if (orr_pass__item(x, cs, ORR_STREAM_COMPUTE, i)->waiters & x->passes->loud_mask)
+            return false;
+    for (uint32_t i = 0; i < cs->n_items[ORR_STREAM_TP]; i++)
+        if (orr_pass__item(x, cs, ORR_STREAM_TP, i)->waiters & x->passes->loud_mask)
+            return false;
+    return true;
+}
+
+static void find_passes(OrrExec *x) {
+    OrrPasses *p = x->passes;
+    uint32_t n = x->bound->program->n_segments, n_items = 0;
+    for (uint32_t s = 0; s < n; s++)
+        for (uint32_t q = 0; q < ORR_N_STREAMS; q++)
+            n_items = MAX(n_items, x->compiled->segments[s].first_item[q] +
+                                       x->compiled->segments[s].n_items[q]);
+    g_autofree uint8_t *is_awaited = awaited_items(x, n_items);
+    bool may_open = !ends_elsewhere(x);
+    p->need = g_new0(uint32_t, n_items + 1);
+    p->is_pass = g_new0(uint8_t, n + 1);
+    p->is_open = g_new0(uint8_t, n + 1);
+    p->is_quiet = g_new0(uint8_t, n + 1);
+    for (uint32_t s = 0; s < n; s++) {
+        const OrrCompiledSegment *cs = &x->compiled->segments[s];
+        for (uint32_t k = 0; k < ORR_PASS_LANES; k++)
+            for (uint32_t i = 0; i < cs->n_items[orr_pass_lane[k]]; i++) {
+                uint32_t at = cs->first_item[orr_pass_lane[k]] + i;
+                p->need[at] = need_of(x, &x->compiled->items[at], orr_pass_lane[1 - k]);
+            }
+        if (!has_known_items(x, cs) || !has_known_waiters(x, cs, is_awaited))
+            continue;
+        p->is_open[s] = may_open && is_open(x, cs);
+        p->is_quiet[s] = is_quiet(x, cs);
+        p->is_pass[s] = p->is_open[s] || p->is_quiet[s];
+        p->most_items =
+            MAX(p->most_items, MAX(cs->n_items[ORR_STREAM_COMPUTE], cs->n_items[ORR_STREAM_TP]));
+    }
+}
+
+OrrPassWork *orr_pass__work_new(const OrrPasses *p) {
+    uint32_t n = p->most_members;
+    OrrPassWork *w = g_new0(OrrPassWork, 1);
+    w->starts = g_new0(OrrPassStart, n);
+    w->members = g_new0(OrrPassMember, n);
+    w->ends = g_new0(int64_t, (gsize)n * p->most_items * ORR_PASS_LANES + 1);
+    w->waits = g_new0(OrrPassWait, (gsize)n * p->most_items + 1);
+    for (uint32_t m = 0; m < n; m++) {
+        w->members[m].end_ns[0] = w->ends + (gsize)2 * m * p->most_items;
+        w->members[m].end_ns[1] = w->ends + (gsize)(2 * m + 1) * p->most_items;
+        w->members[m].waits = w->waits + (gsize)m * p->most_items;
+    }
+    return w;
+}
+
+static void work_free(OrrPassWork *w) {
+    g_free(w->starts);
+    g_free(w->members);
+    g_free(w->ends);
+    g_free(w->waits);
+    g_free(w);
+}
+
+void orr_exec__passes_new(OrrExec *x) {
+    uint16_t loud, quiet;
+    find_loud(x, &loud, &quiet);
+    if (x->draws || x->jitter || x->options->probe || x->options->is_plain ||
+        x->is_external[ORR_STREAM_TP] || !is_one_role_each(x) || can_surprise(x, loud, quiet))
+        return;
+    OrrPasses *p = x->passes = g_new0(OrrPasses, 1);
+    p->loud_mask = loud;
+    find_passes(x);
+    p->is_pass_call = g_new0(uint8_t *, x->bound->program->n_roles + 1);
+    for (uint32_t r = 0; r < x->bound->program->n_roles; r++)
+        p->is_pass_call[r] = find_calls(x, &x->compiled->roles[r]);
+    p->islands = g_new0(OrrIslandPass, x->n_islands);
+    p->begins = orr_large_new(x->bound->n_ranks * sizeof *p->begins);
+    p->most_members = 1;
+    const OrrBoundGroup *tp = &x->bound->groups[ORR_GROUP_TP];
+    for (uint32_t g = 0; x->is_local_group[ORR_GROUP_TP] && g < tp->n_groups; g++)
+        p->most_members = MAX(p->most_members, tp->first_member[g + 1] - tp->first_member[g]);
+    p->whole = orr_pass__work_new(p);
+}
+
+void orr_exec__passes_clear(OrrExec *x) {
+    OrrPasses *p = x->passes;
+    if (!p)
+        return;
+    for (uint32_t r = 0; r < x->bound->program->n_roles; r++)
+        g_free(p->is_pass_call[r]);
+    for (uint32_t i = 0; i < x->n_islands; i++) {
+        g_free(p->islands[i].changes);
+        if (p->islands[i].work)
+            work_free(p->islands[i].work);
+    }
+    for (OrrPassWork *w = p->spare, *next; w; w = next) {
+        next = w->next;
+        work_free(w);
+    }
+    work_free(p->whole);
+    g_free(p->is_pass_call);
+    g_free(p->is_pass);
+    g_free(p->is_open);
+    g_free(p->is_quiet);
+    g_free(p->need);
+    g_free(p->islands);
+    free(p->begins);
+    g_free(p->logged);
+    g_free(p);
+}

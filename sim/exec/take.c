@@ -1,0 +1,270 @@
+/* Taking a pass: it is evaluated, and the streams of its members move on.
+ *
+ * Where nothing can slow its kernels from outside they do so at once, to its end. Else the pass
+ * stays under way: what has come out holds as long as rates do not change, and is told to the
+ * streams at the instants at which another could see it: the end of its last collective, of a block
+ * that an external stream waits for, of a member's last block. A change of rates makes what is
+ * still to come be evaluated again, from the begin. */
+#include "sim/exec/pass.h"
+
+#include <string.h>
+
+static const OrrPassMember *result_of(const OrrPassWork *w, uint32_t m) {
+    return &w->members[w->members[m].same_as];
+}
+
+static void evaluate(const OrrExec *x, const OrrIslandPass *pass, OrrPassWork *w) {
+    w->is_stale = false;
+    orr_exec__recursion(x, w, pass->changes, pass->n_changes);
+}
+
+/* The pass begins; @w: where its starts go. */
+static void fill_starts(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
+    w->is_tp_told = w->segment->n_items[ORR_STREAM_TP] == 0;
+    w->n_told = 0;
+    for (uint32_t m = 0; m < w->n; m++) {
+        const OrrTrail *trail = &x->ranks[list[m]].trail[ORR_STREAM_TP];
+        OrrPassStart *s = &w->starts[m];
+        s->begin = x->passes->begins[list[m]];
+        s->tp_free_ns = x->ranks[list[m]].lane[ORR_STREAM_TP].free_ns;
+        s->last = trail->ended;
+        s->blocker = trail->ended_blocker;
+        s->blocker_end_ns = trail->ended_blocker_end_ns;
+        s->n_told = 0;
+        w->members[m].rank = list[m];
+        x->passes->begins[list[m]].state = ORR_RATE_ENTERED;
+    }
+}
+
+/* Whether nothing can slow its kernels from outside to its end. */
+static bool is_at_once(const OrrExec *x, uint32_t r, uint32_t segment) {
+    const OrrIsland *island = &x->islands[x->island_of[r]];
+    return island->n_unstable == 0 && island->n_pending == 0 && x->passes->is_quiet[segment];
+}
+
+static OrrPassWork *take_work(OrrExec *x) {
+    OrrPasses *p = x->passes;
+    OrrPassWork *w = p->spare;
+    if (!w)
+        return orr_pass__work_new(p);
+    p->spare = w->next;
+    return w;
+}
+
+/* Blocks of the compute stream that end by @until_ns are told to it; whether any was. */
+static bool tell_blocks(OrrExec *x, OrrPassWork *w, uint32_t m, int64_t until_ns) {
+    const OrrPassMember *e = result_of(w, m);
+    OrrPassStart *s = &w->starts[m];
+    uint32_t r = w->members[m].rank, n = w->segment->n_items[ORR_STREAM_COMPUTE], was = s->n_told;
+    OrrRank *rank = &x->ranks[r];
+    OrrLane *l = &rank->lane[ORR_STREAM_COMPUTE];
+    uint32_t base = orr_pass__role(x, r)->rows[w->call].base[ORR_STREAM_COMPUTE];
+    if (was == n)
+        return false;
+    for (; s->n_told < n && e->end_ns[0][s->n_told] <= until_ns; s->n_told++) {
+        const OrrItem *item = orr_pass__item(x, w->segment, ORR_STREAM_COMPUTE, s->n_told);
+        if (item->waiters & x->external_mask)
+            orr_exec__remember(x, r, ORR_STREAM_COMPUTE, base + s->n_told, l->completed,
+                               e->end_ns[0][s->n_told]);
+        l->completed++;
+        l->free_ns = e->end_ns[0][s->n_told];
+    }
+    if (s->n_told == n) {
+        l->item = n;
+        l->state = ORR_LANE_BLOCKED;
+        orr_exec__settle_head(x, r, ORR_STREAM_COMPUTE);
+        for (uint32_t i = 0; i < e->n_touched; i++)
+            rank->owner_ns[e->touched[i]] += e->owner_ns[e->touched[i]];
+        rank->idle_from_ns = l->free_ns;
+        orr_pass__end_rates(x, r, false);
+        w->n_told++;
+    }
+    return s->n_told > was;
+}
+
+static void tell_tp(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
+    uint32_t n = w->segment->n_items[ORR_STREAM_TP];
+    uint32_t base = orr_pass__role(x, list[0])->rows[w->call].base[ORR_STREAM_TP];
+    if (x->launches)
+        orr_exec__recursion_meetings(x, w, list);
+    for (uint32_t m = 0; m < w->n; m++) {
+        const OrrPassMember *e = result_of(w, m);
+        OrrLane *l = &x->ranks[list[m]].lane[ORR_STREAM_TP];
+        OrrTrail *trail = &x->ranks[list[m]].trail[ORR_STREAM_TP];
+        for (uint32_t i = 0; i < n; i++)
+            if (orr_pass__item(x, w->segment, ORR_STREAM_TP, i)->waiters & x->external_mask)
+                orr_exec__remember(x, list[m], ORR_STREAM_TP, base + i, l->completed + i,
+                                   e->end_ns[1][i]);
+        l->free_ns = e->end_ns[1][n - 1];
+        l->completed += n;
+        l->item = n;
+        l->state = ORR_LANE_BLOCKED;
+        orr_exec__settle_head(x, list[m], ORR_STREAM_TP);
+        trail->ended = e->last;
+        trail->ended_blocker = e->blocker;
+        trail->ended_blocker_end_ns = e->blocker_end_ns;
+    }
+    w->is_tp_told = true;
+}
+
+/* The next instant at which others can see something of the pass. */
+static int64_t next_told(const OrrExec *x, const OrrPassWork *w) {
+    uint32_t n = w->segment->n_items[ORR_STREAM_COMPUTE];
+    int64_t next_ns = INT64_MAX;
+    if (!w->is_tp_told)
+        next_ns = result_of(w, 0)->end_ns[1][w->segment->n_items[ORR_STREAM_TP] - 1];
+    for (uint32_t m = 0; m < w->n; m++) {
+        uint32_t i = w->starts[m].n_told;
+        while (i + 1 < n &&
+               !(orr_pass__item(x, w->segment, ORR_STREAM_COMPUTE, i)->waiters & x->external_mask))
+            i++;
+        if (i < n)
+            next_ns = MIN(next_ns, result_of(w, m)->end_ns[0][i]);
+    }
+    return next_ns;
+}
+
+/* For the path, should it come by. */
+static void note_taken(OrrExec *x, const OrrIslandPass *pass, const OrrPassWork *w) {
+    OrrPasses *p = x->passes;
+    uint32_t first = p->n_logged, n = pass->n_changes;
+    if (first + n > p->logged_room) {
+        p->logged_room = 2 * (first + n);
+        p->logged = g_renew(OrrRateChange, p->logged, p->logged_room);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        p->logged[p->n_logged++] = pass->changes[i];
+    for (uint32_t m = 0; m < w->n; m++) {
+        const OrrBegin *b = &w->starts[m].begin;
+        *orr_exec__taken(x, w->members[m].rank, w->step, w->call) =
+            (OrrTaken){.begin_ns = {b->begin_ns[0], b->begin_ns[1]},
+                       .cause = {b->cause[0], b->cause[1]},
+                       .index = {b->index[0], b->index[1]},
+                       .outer = {b->outer[0], b->outer[1]},
+                       .first_change = b->first_change,
+                       .logged = first,
+                       .n_logged = n,
+                       .step = w->step,
+                       .is_set = true};
+    }
+}
+
+/* The run is over: the path may ask for what has ended of passes under way. */
+void orr_exec__log_under_way(OrrExec *x) {
+    for (uint32_t i = 0; x->passes && i < x->n_islands; i++)
+        if (x->passes->islands[i].work)
+            note_taken(x, &x->passes->islands[i], x->passes->islands[i].work);
+}
+
+/* All members have ended the pass. */
+static void end_pass(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, const uint32_t *list) {
+    orr_exec__recursion_sums(x, w, list);
+    if (x->log)
+        note_taken(x, pass, w);
+    if (pass->work) {
+        pass->work = NULL;
+        w->next = x->passes->spare;
+        x->passes->spare = w;
+    }
+    orr_pass__trim_rates(x, list[0]);
+}
+
+/* Tells the streams what of the pass has ended by @until_ns, and others by that. */
+static void tell(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, int64_t until_ns) {
+    const uint32_t *list;
+    uint32_t first = w->members[0].rank, n = orr_pass__members(x, &first, &list);
+    uint8_t moved[ORR_MAX_ISLAND] = {0};
+    uint32_t n_colls = w->segment->n_items[ORR_STREAM_TP];
+    bool is_tp = !w->is_tp_told && result_of(w, 0)->end_ns[1][n_colls - 1] <= until_ns;
+    for (uint32_t m = 0; m < n; m++)
+        moved[m] = tell_blocks(x, w, m, until_ns);
+    if (is_tp)
+        tell_tp(x, w, list);
+    if (w->n_told == n) {
+        end_pass(x, pass, w, list);
+    } else {
+        pass->generation = (pass->generation + 1) & ORR_GENERATION_MASK;
+        orr_exec__push_local(x, first, next_told(x, w), ORR_EV_PASS, pass->generation, first);
+    }
+    for (int is_start = 0; is_start < 2; is_start++)
+        for (uint32_t m = 0; m < n; m++)
+            for (int k = 0; k < ORR_PASS_LANES; k++) {
+                if (is_start && (moved[m] || is_tp))
+                    orr_exec__try_start(x, list[m], orr_pass_lane[k]);
+                if (!is_start && (k == 0 ? moved[m] : is_tp))
+                    orr_exec__wake(x, list[m], orr_pass_lane[k]);
+            }
+}
+
+/* All members are ready: evaluates the pass. NULL: the host is behind, it goes event by event. */
+static OrrPassWork *enter(OrrExec *x, uint32_t r, OrrIslandPass *pass) {
+    const uint32_t *list;
+    uint32_t n = orr_pass__members(x, &r, &list);
+    const OrrLane *l = &x->ranks[r].lane[ORR_STREAM_COMPUTE];
+    uint32_t segment = orr_pass__role(x, r)->calls[l->call].segment;
+    const OrrCompiledSegment *cs = &x->compiled->segments[segment];
+    int64_t first = INT64_MAX;
+    for (uint32_t m = 0; m < n; m++)
+        for (int k = 0; k < ORR_PASS_LANES && cs->n_items[orr_pass_lane[k]] > 0; k++)
+            first = MIN(first, x->passes->begins[list[m]].begin_ns[k]);
+    if (pass->vetted != pass->key && !orr_pass__is_host_ahead(x, r, pass->key)) {
+        x->now_ns = first;
+        orr_pass__release(x, r, pass->key);
+        return NULL;
+    }
+    bool is_whole = is_at_once(x, r, segment);
+    g_assert(is_whole || x->passes->is_open[segment]);
+    OrrPassWork *w = is_whole ? x->passes->whole : (pass->work = take_work(x));
+    if (is_whole)
+        x->now_ns = first;
+    pass->n_ready = pass->n_begun = 0;
+    w->segment = cs;
+    w->step = l->step;
+    w->call = l->call;
+    w->n = n;
+    fill_starts(x, w, list);
+    evaluate(x, pass, w);
+    return w;
+}
+
+/* The pass of the island of @r is due, or something of it can be seen. */
+void orr_exec__pass(OrrExec *x, uint32_t r, uint32_t generation) {
+    OrrIslandPass *pass = orr_pass__of(x, r);
+    if (generation != pass->generation)
+        return; /* it was released, or disturbed */
+    OrrPassWork *w = pass->work;
+    if (w && w->is_looked_at)
+        return; /* it will be at the end of this instant */
+    if (w && w->is_stale)
+        evaluate(x, pass, w);
+    if (!w)
+        w = enter(x, r, pass);
+    if (!w)
+        return;
+    uint32_t segment = orr_pass__role(x, r)->calls[w->call].segment;
+    tell(x, pass, w, is_at_once(x, r, segment) ? INT64_MAX : x->now_ns);
+}
+
+/* Evaluates a pass that was taken once more, after the run, for what its items waited for. */
+void orr_exec__log_pass(const OrrExec *x, uint32_t r, uint32_t step, uint32_t call) {
+    OrrPassWork *w = x->passes->whole;
+    const uint32_t *list;
+    w->n = orr_pass__members(x, &r, &list);
+    w->segment = &x->compiled->segments[orr_pass__role(x, r)->calls[call].segment];
+    w->step = step;
+    w->call = call;
+    const OrrTaken *t = NULL;
+    for (uint32_t m = 0; m < w->n; m++) {
+        OrrTaken *taken = orr_exec__taken(x, list[m], step, call);
+        t = taken;
+        OrrBegin *b = &w->starts[m].begin;
+        memcpy(b->begin_ns, t->begin_ns, sizeof b->begin_ns);
+        memcpy(b->cause, t->cause, sizeof b->cause);
+        memcpy(b->index, t->index, sizeof b->index);
+        memcpy(b->outer, t->outer, sizeof b->outer);
+        b->first_change = t->first_change;
+        w->members[m].rank = list[m];
+        taken->is_set = false;
+    }
+    orr_exec__recursion_log(x, w, x->passes->logged + t->logged, t->n_logged);
+}
