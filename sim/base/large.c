@@ -14,8 +14,17 @@ void *orr_large_new(gsize bytes) {
     void *block = aligned_alloc(unit, MAX(whole, unit));
     if (!block)
         g_error("out of memory: %" G_GSIZE_FORMAT " bytes", whole);
-    if (is_large)
-        madvise(block, whole, MADV_HUGEPAGE);
+    /* memory that has been in use has its small pages yet: given back, it comes anew, and zero */
+    if (is_large && madvise(block, whole, MADV_HUGEPAGE) == 0 &&
+        madvise(block, whole, MADV_DONTNEED) == 0)
+        return block;
     memset(block, 0, bytes);
+    return block;
+}
+
+void *orr_large_dup(const void *from, gsize bytes) {
+    void *block = orr_large_new(bytes);
+    if (bytes > 0)
+        memcpy(block, from, bytes);
     return block;
 }

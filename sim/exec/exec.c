@@ -56,7 +56,8 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     uint32_t n_comms = bound->program->n_colls + bound->program->n_p2ps;
     x->ranks = orr_large_new((gsize)bound->n_ranks * sizeof *x->ranks);
     x->end_ns = g_new0(int64_t, (gsize)x->max_steps * bound->n_ranks);
-    x->window_ns = g_new0(int64_t, (gsize)ORR_WINDOWS * bound->n_ranks * ORR_N_OWNERS);
+    x->window_ns =
+        orr_large_new((gsize)ORR_WINDOWS * bound->n_ranks * ORR_N_OWNERS * sizeof *x->window_ns);
     x->to_end = g_new(uint32_t, x->max_steps);
     x->sums = g_new0(OrrCommSum, (gsize)ORR_WINDOWS * (n_comms + 1));
     x->ended_step = ORR_NONE;
@@ -94,7 +95,7 @@ static void exec_clear(OrrExec *x) {
     free(x->launches);
     g_free(x->is_early);
     g_free(x->end_ns);
-    g_free(x->window_ns);
+    free(x->window_ns);
     g_free(x->to_end);
     g_free(x->sums);
     g_free(x->log);

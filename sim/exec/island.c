@@ -83,7 +83,7 @@ void orr_exec__islands_new(OrrExec *x) {
     bool is_grouped = x->is_local_group[ORR_GROUP_TP];
     const OrrBoundGroup *tp = &b->groups[ORR_GROUP_TP];
     x->n_islands = is_grouped ? tp->n_groups : b->n_ranks;
-    x->island_of = g_new(uint32_t, b->n_ranks + 1);
+    x->island_of = orr_large_new((b->n_ranks + 1) * sizeof *x->island_of);
     for (uint32_t r = 0; r < b->n_ranks; r++)
         x->island_of[r] = is_grouped ? tp->group_of[r] : r;
     x->islands = orr_large_new(x->n_islands * sizeof *x->islands);

@@ -8,6 +8,7 @@
  * with the bytes that they have moved by then; who was to start later looks again then. The fluid
  * gives the same rates, so booking changes no nanosecond. A link that has been overbooked is left
  * to the fluid for a while. Cost: two sums a link. */
+#include "sim/base/large.h"
 #include "sim/exec/exec_priv.h"
 
 #define NS_PER_S 1000000000 /* definition */
@@ -32,12 +33,12 @@ static void index_links(OrrExec *x) {
             break;
         for (uint32_t l = 0; l < n_links; l++)
             x->link_first[l + 2] += x->link_first[l + 1];
-        x->link_place = g_new(uint32_t, x->link_first[n_links + 1] + 1);
+        x->link_place = orr_large_new((x->link_first[n_links + 1] + 1) * sizeof *x->link_place);
     }
 }
 
 void orr_exec__rooms_new(OrrExec *x) {
-    x->link_room = g_new0(OrrLinkRoom, x->bound->n_links + 1);
+    x->link_room = orr_large_new((x->bound->n_links + 1) * sizeof *x->link_room);
     for (uint32_t l = 0; l < x->bound->n_links; l++)
         x->link_room[l].capacity = x->bound->capacity[l];
     if (x->bound->n_links > 0)

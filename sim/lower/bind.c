@@ -2,6 +2,7 @@
  * algorithm, latency, rate and load vector. */
 #include "sim/lower/lower.h"
 
+#include "sim/base/large.h"
 #include "sim/collective/place.h"
 #include "sim/lower/lower_priv.h"
 
@@ -29,9 +30,9 @@ static void bind_ranks(OrrBinder *k) {
     const OrrLayout *layout = &k->in->job->layout;
     b->n_real_ranks = (uint32_t)orr_layout_world(layout);
     b->n_ranks = orr_cells_n_kept_ranks(k->cells);
-    b->weight = g_new(uint32_t, b->n_ranks);
-    b->role = g_new(uint16_t, b->n_ranks);
-    b->hw = g_new0(uint32_t, b->n_ranks);
+    b->weight = orr_large_new(b->n_ranks * sizeof *b->weight);
+    b->role = orr_large_new(b->n_ranks * sizeof *b->role);
+    b->hw = orr_large_new(b->n_ranks * sizeof *b->hw);
     for (uint32_t r = 0; r < b->n_ranks; r++) {
         b->weight[r] = orr_cells_weight(k->cells, r);
         b->role[r] = orr_layout_coords(layout, orr_cells_rank(k->cells, r)).pp;
@@ -62,8 +63,8 @@ static void number_groups(OrrBinder *k, OrrGroup kind, OrrBoundGroup *g) {
     uint32_t n = k->bound->n_ranks, n_all = orr_layout_n_groups(layout, kind);
     g_autofree uint32_t *number = g_new0(uint32_t, n_all + 1);
     g->size = orr_layout_group_size(layout, kind);
-    g->group_of = g_new(uint32_t, n);
-    g->position_of = g_new(uint32_t, n);
+    g->group_of = orr_large_new((gsize)n * sizeof *g->group_of);
+    g->position_of = orr_large_new((gsize)n * sizeof *g->position_of);
     for (uint32_t r = 0; r < n; r++) {
         g->group_of[r] =
             orr_layout_group_of(layout, kind, orr_cells_rank(k->cells, r), &g->position_of[r]);
@@ -86,7 +87,7 @@ static void bind_members(OrrBinder *k, OrrGroup kind, OrrBoundGroup *g) {
     uint32_t n = k->bound->n_ranks;
     number_groups(k, kind, g);
     g->first_member = g_new0(uint32_t, g->n_groups + 2);
-    g->members = g_new(uint32_t, n + 1);
+    g->members = orr_large_new(((gsize)n + 1) * sizeof *g->members);
     g->class_of = g_new0(uint32_t, g->n_groups + 1);
     g->weight = g_new0(uint32_t, g->n_groups + 1);
     uint32_t *at = g->first_member + 1; /* where each group's next member goes */
@@ -241,7 +242,7 @@ static void bind_uses(OrrBinder *k, OrrGroup kind, OrrBoundGroup *g, const GArra
             g->loads.first[(gsize)i * n + v + 1] = all->len;
         }
     }
-    g->loads.uses = g_memdup2(all->data, (gsize)all->len * sizeof(OrrUse));
+    g->loads.uses = orr_large_dup(all->data, (gsize)all->len * sizeof(OrrUse));
     list_clear(&list);
 }
 

@@ -1,5 +1,6 @@
 /* Binding of directed pairs: which positions of a kind of group send to which, how fast, and over
  * which links. */
+#include "sim/base/large.h"
 #include "sim/collective/place.h"
 #include "sim/lower/lower_priv.h"
 
@@ -118,8 +119,8 @@ void orr_lower__bind_pairs(OrrBinder *k, OrrGroup kind, OrrBoundGroup *g) {
     find_pairs(k, kind, g, pairs);
     g->n_pairs = pairs->len;
     uint32_t n = g->n_groups * g->n_pairs;
-    g->pair_rank = g_new(uint32_t, 2 * (gsize)n + 1);
-    g->pair_class = g_new(uint32_t, n + 1);
+    g->pair_rank = orr_large_new((2 * (gsize)n + 1) * sizeof *g->pair_rank);
+    g->pair_class = orr_large_new(((gsize)n + 1) * sizeof *g->pair_class);
     g->pair_loads.n_loads = 1;
     g->pair_loads.first = g_new0(uint32_t, n + 1);
     for (uint32_t i = 0; i < n; i++) {
@@ -136,7 +137,7 @@ void orr_lower__bind_pairs(OrrBinder *k, OrrGroup kind, OrrBoundGroup *g) {
         g_array_append_vals(all, uses->data, uses->len);
         g->pair_loads.first[i + 1] = all->len;
     }
-    g->pair_loads.uses = g_memdup2(all->data, (gsize)all->len * sizeof(OrrUse));
+    g->pair_loads.uses = orr_large_dup(all->data, (gsize)all->len * sizeof(OrrUse));
     bind_pair_plans(k, kind, g, known.classes);
     classes_clear(&known);
 }
