@@ -80,3 +80,45 @@ void naive_rates(const OrrFlow *const *flows, uint32_t n, const uint64_t *capaci
         }
     }
 }
+
+static uint64_t top_of(const OrrFlow *x, const uint64_t *capacity) {
+    uint64_t top = x->cap_bytes_per_s;
+    for (uint32_t u = 0; u < x->n_uses; u++) {
+        OrrWide alone = (OrrWide)capacity[x->uses[u].constraint] * ORR_COEF_ONE;
+        top = MIN(top, (uint64_t)(alone / x->uses[u].coef));
+    }
+    return top;
+}
+
+void solved_rates(const OrrFlow *const *flows, uint32_t n, const uint64_t *capacity,
+                  uint32_t n_links, uint64_t *rate) {
+    g_autofree OrrWide *wide = g_new(OrrWide, n_links + 1);
+    g_autofree OrrWide *potential = g_new0(OrrWide, n_links + 1);
+    g_autofree OrrSolveActivity *activities = g_new0(OrrSolveActivity, n + 1);
+    g_autoptr(GArray) uses = g_array_new(FALSE, FALSE, sizeof(OrrUse));
+    for (uint32_t l = 0; l < n_links; l++)
+        wide[l] = (OrrWide)capacity[l] * ORR_COEF_ONE;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t u = 0; u < flows[i]->n_uses; u++)
+            potential[flows[i]->uses[u].constraint] +=
+                load(&flows[i]->uses[u], top_of(flows[i], capacity));
+    for (uint32_t i = 0; i < n; i++) {
+        OrrSolveActivity *a = &activities[i];
+        *a = (OrrSolveActivity){uses->len, 0, flows[i]->weight, 0, top_of(flows[i], capacity)};
+        for (uint32_t u = 0; u < flows[i]->n_uses; u++) {
+            OrrUse use = flows[i]->uses[u];
+            a->scale_coef = MAX(a->scale_coef, use.coef);
+            if (potential[use.constraint] > wide[use.constraint])
+                g_array_append_val(uses, use);
+        }
+        a->n_uses = uses->len - a->first_use;
+    }
+    OrrSolver *s = orr_solver_new();
+    orr_solver_run(s, &(OrrSolveProblem){.activities = activities,
+                                         .n = n,
+                                         .uses = (const OrrUse *)uses->data,
+                                         .capacity = wide,
+                                         .n_constraints = n_links,
+                                         .rate = rate});
+    orr_solver_free(s);
+}

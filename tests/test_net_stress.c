@@ -32,12 +32,6 @@ static uint64_t draw(World *w, uint64_t below) {
     return (z ^ z >> 31) % below;
 }
 
-static void retimed(void *data, uint32_t activity, uint32_t owner, int64_t end_ns) {
-    World *w = data;
-    w->flows[owner].id = activity;
-    w->flows[owner].end_ns = end_ns;
-}
-
 static void start(World *w, uint32_t at) {
     Live *x = &w->flows[at];
     uint32_t from = (uint32_t)draw(w, w->hosts), to = (uint32_t)draw(w, w->hosts);
@@ -53,7 +47,7 @@ static void start(World *w, uint32_t at) {
                         .cap_bytes_per_s = UINT64_MAX,
                         .bytes = 1000000 + draw(w, 9000000),
                         .owner = at};
-    orr_fluid_start(w->fluid, w->now_ns, &x->flow);
+    x->id = orr_fluid_start(w->fluid, w->now_ns, &x->flow);
 }
 
 /* A group that goes over many links, as a ring has it. */
@@ -67,7 +61,7 @@ static void start_wide(World *w, uint32_t at, OrrUse *uses, uint32_t n) {
                                   .cap_bytes_per_s = UINT64_C(48000000000),
                                   .bytes = 100000000,
                                   .owner = at};
-    orr_fluid_start(w->fluid, w->now_ns, &w->flows[at].flow);
+    w->flows[at].id = orr_fluid_start(w->fluid, w->now_ns, &w->flows[at].flow);
 }
 
 static void expect_reference_rates(const World *w) {
@@ -80,6 +74,12 @@ static void expect_reference_rates(const World *w) {
         if (orr_fluid_rate(w->fluid, w->flows[i].id) != rate[i])
             fail_msg("flow %u at %g ns: %.17g bytes/s, the reference %.17g", i, (double)w->now_ns,
                      (double)orr_fluid_rate(w->fluid, w->flows[i].id), (double)rate[i]);
+}
+
+static void settle(World *w) {
+    orr_fluid_settle(w->fluid, w->now_ns);
+    for (uint32_t i = 0; i < w->n_flows; i++)
+        w->flows[i].end_ns = orr_fluid_end_ns(w->fluid, w->flows[i].id);
 }
 
 static uint32_t first_to_end(const World *w) {
@@ -110,17 +110,18 @@ static void run(uint32_t hosts, uint32_t uplinks, uint32_t n_flows, uint32_t n_w
         else
             start(&w, i);
     }
-    orr_fluid_settle(w.fluid, 0, retimed, &w);
+    settle(&w);
     expect_reference_rates(&w);
     for (uint32_t e = 1; e <= n_events; e++) {
         uint32_t i = first_to_end(&w);
         w.now_ns = w.flows[i].end_ns;
+        assert_true(orr_fluid_next_end(w.fluid) == w.now_ns);
         orr_fluid_end(w.fluid, w.now_ns, w.flows[i].id);
         if (i < n_wide)
             start_wide(&w, i, wide[i], WIDE_USES);
         else
             start(&w, i);
-        orr_fluid_settle(w.fluid, w.now_ns, retimed, &w);
+        settle(&w);
         if (e % 8 == 0)
             expect_reference_rates(&w);
     }

@@ -72,7 +72,7 @@ typedef struct OrrClock OrrClock;
 struct OrrClock {
     OrrQueue queue;
     OrrFluid *fluid;                 /* NULL: nothing is shared */
-    uint32_t *generation, *activity; /* [n_senders] of the transfer under way */
+    uint32_t *activity; /* [n_senders] the transfer under way */
     int64_t now_ns;
     bool is_dirty;
     uint64_t n_events, n_shared;

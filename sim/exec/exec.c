@@ -156,7 +156,7 @@ static void settle(OrrExec *x) {
     if (!x->is_fluid_dirty)
         return;
     x->is_fluid_dirty = false;
-    orr_fluid_settle(x->fluid, x->now_ns, orr_exec__retime, x);
+    orr_fluid_settle(x->fluid, x->now_ns);
     if (x->options->self_check) {
         g_autofree char *flaw = orr_fluid_flaw(x->fluid);
         if (flaw)
@@ -179,17 +179,24 @@ static void tell_progress(const OrrExec *x) {
     x->options->progress(x->options->progress_data, least);
 }
 
+/* All events of an instant have been handled: on to the next, at which the queue has one or a
+ * transfer in the fluid is over; false if there is none. */
+static bool advance(OrrExec *x) {
+    settle(x);
+    int64_t next_ns = x->queue.n > 0 ? x->queue.heap[0].time_ns : INT64_MAX;
+    int64_t end_ns = x->fluid ? orr_fluid_next_end(x->fluid) : INT64_MAX;
+    if (MIN(next_ns, end_ns) == INT64_MAX)
+        return false;
+    x->global_ns = x->now_ns = MIN(next_ns, end_ns);
+    if (end_ns <= next_ns)
+        orr_fluid_take_ended(x->fluid, end_ns, orr_exec__flow_ended, x);
+    return true;
+}
+
 static void loop(OrrExec *x) {
     while (!x->is_over && !x->mismatch) {
-        if (x->queue.n == 0) {
-            settle(x);
-            if (x->queue.n == 0)
-                return;
-        }
-        if (x->queue.heap[0].time_ns > x->global_ns) {
-            settle(x);
-            x->global_ns = x->now_ns = x->queue.heap[0].time_ns;
-        }
+        if ((x->queue.n == 0 || x->queue.heap[0].time_ns > x->global_ns) && !advance(x))
+            return;
         OrrEvent e = orr_queue_pop(&x->queue);
         if (x->options->progress && (x->n_taken++ & (PROGRESS_EVERY - 1)) == 0)
             tell_progress(x);

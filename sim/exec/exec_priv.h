@@ -339,7 +339,7 @@ bool orr_exec__arrive_early(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *i
 void orr_exec__arrive(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
 void orr_exec__flow_start(OrrExec *x, uint32_t place);
 void orr_exec__comm_end(OrrExec *x, uint32_t place);
-void orr_exec__retime(void *data, uint32_t activity, uint32_t owner, int64_t end_ns);
+void orr_exec__flow_ended(void *data, uint32_t activity, uint32_t owner);
 uint32_t orr_exec__purpose(const OrrExec *x, const OrrItem *item, bool *takes_sms);
 static inline const OrrPlan *orr_exec__plan(const OrrPlace *place) {
     return &place->plans[place->what];

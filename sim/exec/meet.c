@@ -249,10 +249,11 @@ void orr_exec__flow_start(OrrExec *x, uint32_t id) {
     orr_exec__share(x, id, 0);
 }
 
-void orr_exec__retime(void *data, uint32_t activity, uint32_t owner, int64_t end_ns) {
+/* It takes its turn among the events of this instant. */
+void orr_exec__flow_ended(void *data, uint32_t activity, uint32_t owner) {
     OrrExec *x = data;
     (void)activity;
-    orr_exec__push_end(x, owner, end_ns);
+    orr_exec__push_end(x, owner, x->now_ns);
 }
 
 /* A part of a batch of sends and receives has ended for rank @r; @peer arrived last if it did. */

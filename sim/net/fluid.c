@@ -1,4 +1,5 @@
-/* Activities that come and go on shared links: their bookkeeping. Rates are settle.c's.
+/* Activities that come and go on shared links: their bookkeeping. Who moves alike is bundle.c's,
+ * which links are watched watch.c's, rates are settle.c's.
  *
  * Sums per link are exact integers, so they do not remember the order of events. State is in arrays
  * by id; nothing is allocated once the arrays have grown to the largest load.
@@ -7,53 +8,52 @@
 
 #include "sim/net/fluid_priv.h"
 
-#include <glib.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FIRST_TABLE 64u /* keys of bundles; grows by doubling */
 
 OrrFluid *orr_fluid_new(const uint64_t *capacity, uint32_t n_links) {
     OrrFluid *f = g_new0(OrrFluid, 1);
     f->n_links = n_links;
     f->links = g_new0(OrrLinkState, n_links);
-    f->rooms = g_new0(OrrLinkRoom, n_links);
     f->link_done = g_new0(OrrWide, n_links);
     for (uint32_t l = 0; l < n_links; l++) {
         g_assert(capacity[l] < ORR_MAX_CAPACITY);
         f->links[l].capacity = (OrrWide)capacity[l] * ORR_COEF_ONE;
-        f->links[l].head = ORR_FLUID_NIL;
+        f->links[l].head = f->links[l].first = ORR_FLUID_NIL;
         f->links[l].level = f->links[l].goal = ORR_LEVEL_NONE;
     }
-    f->free_activity = ORR_FLUID_NIL;
-    for (size_t i = 0; i < G_N_ELEMENTS(f->free_block); i++)
-        f->free_block[i] = ORR_FLUID_NIL;
+    f->free_activity = f->free_bundle = ORR_FLUID_NIL;
+    f->table = g_new(uint32_t, FIRST_TABLE);
+    f->table_mask = FIRST_TABLE - 1;
+    memset(f->table, 0xff, FIRST_TABLE * sizeof *f->table);
     f->solver = orr_solver_new();
     return f;
+}
+
+static void clear_blocks(OrrBlocks *blocks) {
+    for (uint32_t i = 0; i < G_N_ELEMENTS(blocks->free); i++)
+        g_free(blocks->free[i].ids);
 }
 
 void orr_fluid_free(OrrFluid *f) {
     if (f == NULL)
         return;
     orr_solver_free(f->solver);
-    g_free(f->links);
-    g_free(f->rooms);
-    g_free(f->link_done);
+    clear_blocks(&f->record_blocks);
+    clear_blocks(&f->use_blocks);
+    clear_blocks(&f->member_blocks);
     free(f->activities);
-    g_free(f->records);
-    g_free(f->record_level);
-    g_free(f->record_goal);
-    g_free(f->dirty.ids);
-    g_free(f->pending.ids);
-    g_free(f->admitted.ids);
-    g_free(f->moved.ids);
-    g_free(f->nearby.ids);
-    g_free(f->heap);
-    g_free(f->risers);
-    g_free(f->problem.activities);
-    g_free(f->problem.rate);
-    g_free(f->problem.uses);
-    g_free(f->problem.capacity);
-    g_free(f->problem.level);
-    g_free(f->problem.link);
+    free(f->bundles);
+    void *arrays[] = {f->links,        f->link_done,        f->records,           f->table,
+                      f->uses,         f->use_level,        f->use_goal,          f->members,
+                      f->ends,         f->dirty.ids,        f->moved.ids,         f->nearby.ids,
+                      f->watched.ids,  f->relaxed.ids,      f->lowered.ids,       f->heap,
+                      f->risers,       f->problem.rate,     f->problem.uses,      f->problem.level,
+                      f->problem.link, f->problem.capacity, f->problem.activities};
+    for (uint32_t i = 0; i < G_N_ELEMENTS(arrays); i++)
+        g_free(arrays[i]);
     g_free(f);
 }
 
@@ -65,78 +65,41 @@ void orr_fluid__push(OrrIdList *list, uint32_t id) {
     list->ids[list->n++] = id;
 }
 
-void orr_fluid__progress(OrrActivity *a, int64_t now_ns) {
-    OrrWide done = (OrrWide)a->rate * (uint64_t)(now_ns - a->since_ns);
-    a->left = done < a->left ? a->left - done : 0;
-    a->since_ns = now_ns;
-}
-
-int64_t orr_fluid__end_ns(const OrrActivity *a) {
-    if (a->left == 0)
-        return a->since_ns;
-    if (a->rate == 0)
-        return INT64_MAX;
-    OrrWide ns;
-    if (a->left >> 63 == 0) /* 64-bit division is fast */
-        ns = ((uint64_t)a->left - 1) / a->rate + 1;
-    else
-        ns = (a->left - 1) / a->rate + 1;
-    return ns > (OrrWide)(INT64_MAX - a->since_ns) ? INT64_MAX : a->since_ns + (int64_t)ns;
-}
-
 static void advance_clock(OrrFluid *f, int64_t now_ns) {
     g_assert(now_ns >= f->now_ns);
     f->now_ns = now_ns;
 }
 
-static void mark_dirty(OrrFluid *f, uint32_t link) {
+void orr_fluid__mark_dirty(OrrFluid *f, uint32_t link) {
     if (f->links[link].is_dirty)
         return;
     f->links[link].is_dirty = true;
     orr_fluid__push(&f->dirty, link);
 }
 
-static uint32_t block_class(uint32_t n) {
-    return n <= 1 ? 0 : 32 - (uint32_t)__builtin_clz(n - 1);
-}
-
-static uint32_t take_block(OrrFluid *f, uint32_t n) {
-    if (n == 0)
-        return ORR_FLUID_NIL;
-    uint32_t class = block_class(n), first = f->free_block[class];
-    if (first != ORR_FLUID_NIL) {
-        f->free_block[class] = f->records[first].next;
-        return first;
-    }
-    first = f->n_records;
-    f->n_records += 1u << class;
-    if (f->n_records > f->cap_records) {
-        f->cap_records = MAX(f->n_records, f->cap_records + f->cap_records / 2);
-        f->records = g_renew(OrrRecord, f->records, f->cap_records);
-        f->record_level = g_renew(uint64_t, f->record_level, f->cap_records);
-        f->record_goal = g_renew(uint64_t, f->record_goal, f->cap_records);
-    }
+uint32_t orr_fluid__take_block(OrrBlocks *blocks, uint32_t class) {
+    OrrIdList *list = &blocks->free[class];
+    if (list->n > 0)
+        return list->ids[--list->n];
+    uint32_t first = blocks->n;
+    blocks->n += 1u << class;
     return first;
 }
 
-static void give_block(OrrFluid *f, uint32_t first, uint32_t n) {
-    if (n == 0)
-        return;
-    uint32_t class = block_class(n);
-    f->records[first].next = f->free_block[class];
-    f->free_block[class] = first;
+void orr_fluid__give_block(OrrBlocks *blocks, uint32_t class, uint32_t first) {
+    orr_fluid__push(&blocks->free[class], first);
 }
 
-/* Activities lie in cache lines of their own. */
-static void grow_activities(OrrFluid *f) {
-    f->cap_activities = MAX(64, f->cap_activities + f->cap_activities / 2);
-    OrrActivity *grown = aligned_alloc(64, f->cap_activities * sizeof *grown);
+/* Entries that lie in cache lines of their own. */
+void *orr_fluid__grow_lines(void *lines, uint32_t n, uint32_t *capacity, gsize size) {
+    *capacity = MAX(64, *capacity + *capacity / 2);
+    void *grown = aligned_alloc(64, *capacity * size);
     if (grown == NULL)
-        g_error("out of memory for %u activities on links", f->cap_activities);
-    if (f->n_activities > 0)
-        memcpy(grown, f->activities, f->n_activities * sizeof *grown);
-    free(f->activities);
-    f->activities = grown;
+        g_error("out of memory for %u activities on links", *capacity);
+    if (n > 0)
+        memcpy(grown, lines, n * size);
+    free(lines);
+    return grown;
 }
 
 static uint32_t take_activity(OrrFluid *f) {
@@ -145,30 +108,15 @@ static uint32_t take_activity(OrrFluid *f) {
         f->free_activity = f->activities[id].next_free;
         return id;
     }
-    if (f->n_activities == f->cap_activities) {
-        grow_activities(f);
-    }
+    if (f->n_activities == f->cap_activities)
+        f->activities = orr_fluid__grow_lines(f->activities, f->n_activities, &f->cap_activities,
+                                              sizeof *f->activities);
     return f->n_activities++;
 }
 
-void orr_fluid__show_goal(OrrFluid *f, uint32_t link) {
+static void link_in(OrrFluid *f, uint32_t record, uint32_t activity, uint32_t link) {
     OrrLinkState *l = &f->links[link];
-    uint64_t shown = orr_fluid__can_bind(l) ? l->goal : 0;
-    if (shown == l->shown)
-        return;
-    if (l->shown == 0)
-        f->rooms[link].slack =
-            (OrrSlack)l->capacity - (OrrSlack)f->rooms[link].usage - (OrrSlack)orr_fluid__margin(l);
-    l->shown = shown;
-    for (uint32_t r = l->head; r != ORR_FLUID_NIL; r = f->records[r].next)
-        f->record_goal[r] = shown;
-}
-
-static void link_in(OrrFluid *f, uint32_t record, uint32_t activity, const OrrUse *use) {
-    OrrLinkState *l = &f->links[use->constraint];
-    f->records[record] = (OrrRecord){l->head, ORR_FLUID_NIL, activity, orr_fluid__factor(use)};
-    f->record_level[record] = l->level;
-    f->record_goal[record] = l->shown;
+    f->records[record] = (OrrRecord){l->head, ORR_FLUID_NIL, activity, ORR_FLUID_NIL};
     if (l->head != ORR_FLUID_NIL)
         f->records[l->head].prev = record;
     l->head = record;
@@ -199,11 +147,8 @@ static uint64_t top_of(const OrrFluid *f, const OrrActivity *a) {
 }
 
 static void set_top(OrrFluid *f, OrrActivity *a, uint64_t top) {
-    uint32_t largest = 0;
-    for (uint32_t u = 0; u < a->n_uses; u++)
-        largest = MAX(largest, a->uses[u].coef);
     a->top = top;
-    a->scale = largest == 0 ? 1 : orr_level__scale(a->weight, largest);
+    a->scale = a->largest_coef == 0 ? 1 : orr_level__scale(a->weight, a->largest_coef);
     if (f->last_top != top || f->last_scale != a->scale) {
         f->last_top = top;
         f->last_scale = a->scale;
@@ -212,131 +157,192 @@ static void set_top(OrrFluid *f, OrrActivity *a, uint64_t top) {
     a->top_level = f->last_level;
 }
 
-/* Takes the activity to its top if all links have room: no other rate depends on it then. */
-static bool admit(OrrFluid *f, OrrActivity *a) {
-    bool has_room = true;
-    for (uint32_t u = 0; u < a->n_uses; u++)
-        f->rooms[a->uses[u].constraint].usage += (OrrWide)orr_fluid__factor(&a->uses[u]) * a->top;
-    for (uint32_t u = 0; u < a->n_uses && has_room; u++)
-        has_room = orr_fluid__has_room(f, a->uses[u].constraint);
-    a->rate = has_room ? a->top : 0;
-    for (uint32_t u = 0; u < a->n_uses; u++) {
-        OrrLinkRoom *room = &f->rooms[a->uses[u].constraint];
-        OrrWide factor = orr_fluid__factor(&a->uses[u]);
-        if (has_room) /* with its part of the margin */
-            room->slack -= (OrrSlack)(factor * a->top +
-                                      2 * (factor + (factor * a->scale >> ORR_LEVEL_BITS) + 1));
-        else
-            room->usage -= factor * a->top;
+/* The links of its bundle have one more. */
+static void note_newcomer(OrrFluid *f, const OrrActivity *a) {
+    if (a->bundle == ORR_FLUID_NIL)
+        return;
+    const OrrBundle *b = &f->bundles[a->bundle];
+    for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
+        orr_fluid__mark_dirty(f, f->uses[u].link);
+    f->n_fresh += b->n_uses;
+}
+
+static void join_links(OrrFluid *f, uint32_t id) {
+    OrrActivity *a = &f->activities[id];
+    uint32_t class = orr_fluid__class(a->n_uses);
+    if (a->n_uses > 0)
+        a->first_record = orr_fluid__take_block(&f->record_blocks, class);
+    if (f->record_blocks.n > f->cap_records) {
+        f->cap_records = MAX(f->record_blocks.n, f->cap_records + f->cap_records / 2);
+        f->records = g_renew(OrrRecord, f->records, f->cap_records);
     }
-    return has_room;
+    for (uint32_t u = 0; u < a->n_uses; u++) {
+        const OrrUse *use = &a->uses[u];
+        OrrLinkState *l = &f->links[use->constraint];
+        uint64_t factor = orr_fluid__factor(use);
+        link_in(f, a->first_record + u, id, use->constraint);
+        l->potential += (OrrWide)factor * a->top;
+        l->slope += (OrrWide)factor * a->scale;
+        l->unit += factor;
+        if (l->is_watched)
+            orr_fluid__show_goal(f, use->constraint);
+    }
 }
 
 uint32_t orr_fluid_start(OrrFluid *f, int64_t now_ns, const OrrFlow *flow) {
     advance_clock(f, now_ns);
     uint32_t id = take_activity(f);
     OrrActivity *a = &f->activities[id];
-    *a = (OrrActivity){.left = (OrrWide)flow->bytes * ORR_FLUID_WORK_PER_BYTE,
-                       .since_ns = now_ns - flow->ahead_ns,
-                       .cap = flow->cap_bytes_per_s,
+    *a = (OrrActivity){.cap = flow->cap_bytes_per_s,
                        .bytes = flow->bytes,
                        .uses = flow->uses,
                        .n_uses = flow->n_uses,
+                       .first_record = ORR_FLUID_NIL,
+                       .bundle = ORR_FLUID_NIL,
+                       .at = ORR_FLUID_NIL,
                        .weight = flow->weight,
                        .owner = flow->owner,
-                       .is_live = true,
-                       .is_new = true};
+                       .is_live = true};
+    for (uint32_t u = 0; u < a->n_uses; u++)
+        a->largest_coef = MAX(a->largest_coef, a->uses[u].coef);
     set_top(f, a, top_of(f, a));
-    a->first_record = take_block(f, a->n_uses);
-    for (uint32_t u = 0; u < a->n_uses; u++) {
-        const OrrUse *use = &a->uses[u];
-        OrrLinkState *l = &f->links[use->constraint];
-        link_in(f, a->first_record + u, id, use);
-        l->potential += (OrrWide)orr_fluid__factor(use) * a->top;
-        l->slope += (OrrWide)orr_fluid__factor(use) * a->scale;
-        l->unit += orr_fluid__factor(use);
-        orr_fluid__show_goal(f, use->constraint);
-    }
-    orr_fluid__find_stop(f, a);
-    f->n_live++;
+    OrrWide work = (OrrWide)flow->bytes * ORR_FLUID_WORK_PER_BYTE;
+    OrrWide done = (OrrWide)a->top * (uint64_t)flow->ahead_ns;
+    a->finish = work > done ? work - done : 0;
+    join_links(f, id);
+    uint64_t ceiling = orr_fluid__guess(f, a);
+    orr_fluid__pledge(f, a, 0, ceiling);
+    orr_fluid__place(f, id, ceiling);
+    note_newcomer(f, &f->activities[id]);
+    orr_fluid__rebundle(f);
     f->stats.starts++;
-    bool is_admitted = admit(f, a);
-    g_assert(is_admitted || flow->ahead_ns == 0);
-    f->stats.headroom += is_admitted;
-    orr_fluid__push(is_admitted ? &f->admitted : &f->pending, id);
-    for (uint32_t u = 0; u < a->n_uses && !is_admitted; u++)
-        mark_dirty(f, a->uses[u].constraint); /* also those that only later ones may fill */
+    f->stats.headroom += f->activities[id].bundle == ORR_FLUID_NIL;
     return id;
+}
+
+/* What the activity leaves on the watched links of its bundle. */
+static void note_leaver(OrrFluid *f, const OrrActivity *a) {
+    if (a->bundle == ORR_FLUID_NIL)
+        return;
+    const OrrBundle *b = &f->bundles[a->bundle];
+    uint64_t rate = orr_fluid__rate_at(b, b->stop);
+    for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++) {
+        OrrLinkState *l = &f->links[f->uses[u].link];
+        if (l->level != ORR_LEVEL_NONE)
+            orr_fluid__mark_dirty(f, f->uses[u].link);
+        else
+            l->slack += (OrrSlack)((OrrWide)f->uses[u].factor * rate);
+        orr_fluid__relax(f, f->uses[u].link);
+    }
+}
+
+static uint64_t ceiling_of(const OrrFluid *f, const OrrActivity *a) {
+    return a->bundle == ORR_FLUID_NIL ? a->top : f->bundles[a->bundle].ceiling;
+}
+
+static uint64_t bytes_of(OrrWide work) {
+    return (uint64_t)((work + ORR_FLUID_WORK_PER_BYTE - 1) / ORR_FLUID_WORK_PER_BYTE);
 }
 
 void orr_fluid_end(OrrFluid *f, int64_t now_ns, uint32_t activity) {
     advance_clock(f, now_ns);
     OrrActivity *a = &f->activities[activity];
     g_assert(a->is_live);
-    orr_fluid__progress(a, now_ns);
-    uint64_t left = (uint64_t)((a->left + ORR_FLUID_WORK_PER_BYTE - 1) / ORR_FLUID_WORK_PER_BYTE);
+    note_leaver(f, a);
+    orr_fluid__pledge(f, a, ceiling_of(f, a), 0);
+    orr_fluid__unplace(f, activity);
+    uint64_t left = bytes_of(a->finish);
     f->lost_bytes += left;
     for (uint32_t u = 0; u < a->n_uses; u++) {
         const OrrUse *use = &a->uses[u];
         OrrLinkState *l = &f->links[use->constraint];
-        f->link_done[use->constraint] += (OrrWide)orr_fluid__factor(use) * (a->bytes - left);
+        uint64_t factor = orr_fluid__factor(use);
+        f->link_done[use->constraint] += (OrrWide)factor * (a->bytes - left);
         link_out(f, a->first_record + u, use->constraint);
-        l->potential -= (OrrWide)orr_fluid__factor(use) * a->top;
-        f->rooms[use->constraint].usage -= (OrrWide)orr_fluid__factor(use) * a->rate;
-        f->rooms[use->constraint].slack += (OrrSlack)((OrrWide)orr_fluid__factor(use) * a->rate);
-        l->slope -= (OrrWide)orr_fluid__factor(use) * a->scale;
-        l->unit -= orr_fluid__factor(use);
-        orr_fluid__show_goal(f, use->constraint);
-        if (l->level != ORR_LEVEL_NONE)
-            mark_dirty(f, use->constraint);
+        l->potential -= (OrrWide)factor * a->top;
+        l->slope -= (OrrWide)factor * a->scale;
+        l->unit -= factor;
+        if (l->is_watched)
+            orr_fluid__show_goal(f, use->constraint);
     }
-    f->n_live--;
-    give_block(f, a->first_record, a->n_uses);
+    if (a->n_uses > 0)
+        orr_fluid__give_block(&f->record_blocks, orr_fluid__class(a->n_uses), a->first_record);
     a->is_live = false;
     a->next_free = f->free_activity;
     f->free_activity = activity;
 }
 
-/* Tops change with the capacity, and with them which links can bind: all links of the activities
- * concerned are solved anew. */
+static void change_top(OrrFluid *f, OrrActivity *a) {
+    uint64_t top = top_of(f, a);
+    for (uint32_t u = 0; u < a->n_uses && top != a->top; u++) {
+        OrrLinkState *l = &f->links[a->uses[u].constraint];
+        l->potential += (OrrWide)orr_fluid__factor(&a->uses[u]) * top;
+        l->potential -= (OrrWide)orr_fluid__factor(&a->uses[u]) * a->top;
+        if (l->is_watched)
+            orr_fluid__show_goal(f, a->uses[u].constraint);
+    }
+    set_top(f, a, top);
+}
+
+/* Tops change with the capacity, and with them which links can bind: all activities of the link
+ * are placed anew. */
 void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t bytes_per_s) {
     g_assert(bytes_per_s < ORR_MAX_CAPACITY);
     advance_clock(f, now_ns);
-    f->links[link].capacity = (OrrWide)bytes_per_s * ORR_COEF_ONE;
-    orr_fluid__show_goal(f, link);
-    mark_dirty(f, link);
     for (uint32_t r = f->links[link].head; r != ORR_FLUID_NIL; r = f->records[r].next) {
         OrrActivity *a = &f->activities[f->records[r].activity];
-        uint64_t top = top_of(f, a);
-        for (uint32_t u = 0; u < a->n_uses && top != a->top; u++) {
-            OrrLinkState *l = &f->links[a->uses[u].constraint];
-            OrrWide factor = orr_fluid__factor(&a->uses[u]);
-            l->potential += factor * top;
-            l->potential -= factor * a->top;
-            orr_fluid__show_goal(f, a->uses[u].constraint);
-            mark_dirty(f, a->uses[u].constraint);
-        }
-        if (top == a->top)
+        if (!a->is_placed)
             continue;
-        set_top(f, a, top);
-        orr_fluid__find_stop(f, a);
-        orr_fluid__push(&f->pending, f->records[r].activity);
+        note_newcomer(f, a); /* all its links are to be looked at */
+        orr_fluid__pledge(f, a, ceiling_of(f, a), 0);
+        orr_fluid__unplace(f, f->records[r].activity);
     }
+    f->links[link].capacity = (OrrWide)bytes_per_s * ORR_COEF_ONE;
+    if (f->links[link].is_watched) {
+        orr_fluid__show_goal(f, link);
+        orr_fluid__mark_dirty(f, link);
+    }
+    for (uint32_t r = f->links[link].head; r != ORR_FLUID_NIL; r = f->records[r].next)
+        change_top(f, &f->activities[f->records[r].activity]);
+    for (uint32_t r = f->links[link].head; r != ORR_FLUID_NIL; r = f->records[r].next) {
+        OrrActivity *a = &f->activities[f->records[r].activity];
+        if (a->is_placed)
+            continue;
+        uint64_t ceiling = orr_fluid__guess(f, a);
+        orr_fluid__pledge(f, a, 0, ceiling);
+        orr_fluid__place(f, f->records[r].activity, ceiling);
+        note_newcomer(f, &f->activities[f->records[r].activity]);
+    }
+    orr_fluid__rebundle(f);
+}
+
+OrrWide orr_fluid__left(const OrrFluid *f, const OrrActivity *a) {
+    OrrWide done;
+    if (a->bundle == ORR_FLUID_NIL) {
+        done = (OrrWide)a->top * (uint64_t)(f->now_ns - a->since_ns);
+    } else {
+        const OrrBundle *b = &f->bundles[a->bundle];
+        done = b->work + (OrrWide)b->rate * (uint64_t)(f->now_ns - b->since_ns);
+    }
+    return a->finish > done ? a->finish - done : 0;
 }
 
 uint64_t orr_fluid_rate(const OrrFluid *f, uint32_t activity) {
-    return f->activities[activity].rate;
+    const OrrActivity *a = &f->activities[activity];
+    return a->bundle == ORR_FLUID_NIL ? a->top : f->bundles[a->bundle].rate;
+}
+
+int64_t orr_fluid_end_ns(const OrrFluid *f, uint32_t activity) {
+    const OrrActivity *a = &f->activities[activity];
+    return orr_fluid__end_of(orr_fluid__left(f, a), orr_fluid_rate(f, activity), f->now_ns);
 }
 
 uint64_t orr_fluid_link_bytes(const OrrFluid *f, uint32_t link) {
     OrrWide sum = f->link_done[link];
     for (uint32_t r = f->links[link].head; r != ORR_FLUID_NIL; r = f->records[r].next) {
-        OrrActivity a = f->activities[f->records[r].activity];
-        uint32_t use = r - a.first_record;
-        orr_fluid__progress(&a, f->now_ns);
-        uint64_t left =
-            (uint64_t)((a.left + ORR_FLUID_WORK_PER_BYTE - 1) / ORR_FLUID_WORK_PER_BYTE);
-        sum += (OrrWide)orr_fluid__factor(&a.uses[use]) * (a.bytes - left);
+        const OrrActivity *a = &f->activities[f->records[r].activity];
+        const OrrUse *use = &a->uses[r - a->first_record];
+        sum += (OrrWide)orr_fluid__factor(use) * (a->bytes - bytes_of(orr_fluid__left(f, a)));
     }
     return (uint64_t)(sum / ORR_COEF_ONE);
 }

@@ -1,14 +1,14 @@
 /* Fluid links on a clock: activities with remaining bytes share links by the solver. The owner
- * (sim/exec) starts and ends activities and asks for the next completion; the fluid knows no event
- * queue of its own.
+ * (sim/exec) starts activities, asks when the next is over and ends those that are; the fluid knows
+ * no event queue of its own.
  *
- * All changes at one instant are collected; orr_fluid_settle solves once, and re-times only what
+ * All changes at one instant are collected; orr_fluid_settle solves once, and touches only what
  * moved. Rates are a function of the set of activities alone, whatever the history: those that the
  * solver gives for all of them, where a link that its activities could not fill even at their tops
- * (own cap, or a link's whole capacity) is left out, and tops are caps. An activity that finds all
- * its links with room to spare is admitted at its top without a solve (headroom). Remaining work is
- * an integer: it is updated only when the rate changes. Completion time is rounded up to the
- * nanosecond; INT64_MAX where the rate is 0. */
+ * (own cap, or a link's whole capacity) is left out, and tops are caps. Activities that stop alike
+ * move as one (a bundle), and links that can't bind now are not looked at: neither changes a rate.
+ * Remaining work is an integer. Completion time is rounded up to the nanosecond; INT64_MAX where
+ * the rate is 0. */
 #ifndef ORR_NET_FLUID_H
 #define ORR_NET_FLUID_H
 
@@ -31,24 +31,31 @@ typedef struct {
 
 /* Adds an activity at @now; its id is good until it ends. Rates are not known before settle. */
 uint32_t orr_fluid_start(OrrFluid *f, int64_t now_ns, const OrrFlow *flow);
-/* Solves what changed. For every activity whose end moved (new ones included) calls back with its
- * new end; the caller marks its old event stale by generation. */
-typedef void (*OrrFluidRetime)(void *data, uint32_t activity, uint32_t owner, int64_t end_ns);
-void orr_fluid_settle(OrrFluid *f, int64_t now_ns, OrrFluidRetime retime, void *data);
-/* Removes an activity that is due now; settle afterwards. */
+/* Solves what changed. */
+void orr_fluid_settle(OrrFluid *f, int64_t now_ns);
+/* When the first activity is over, as things are; INT64_MAX: none ever. Call it when settled. */
+int64_t orr_fluid_next_end(OrrFluid *f);
+/* Calls back for each activity that is over at @now, which is the next end. Each must be removed by
+ * orr_fluid_end at that time. */
+typedef void (*OrrFluidEnded)(void *data, uint32_t activity, uint32_t owner);
+void orr_fluid_take_ended(OrrFluid *f, int64_t now_ns, OrrFluidEnded ended, void *data);
+/* Removes an activity; settle afterwards. */
 void orr_fluid_end(OrrFluid *f, int64_t now_ns, uint32_t activity);
 /* Changes a capacity (degraded or flapping link); settle afterwards. */
 void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t bytes_per_s);
 uint64_t orr_fluid_rate(const OrrFluid *f, uint32_t activity);
+/* When it is over if nothing changes; INT64_MAX: never. */
+int64_t orr_fluid_end_ns(const OrrFluid *f, uint32_t activity);
 /* Bytes that have crossed a link until the last call that had a time (for conservation checks and
  * link counters), rounded down. Cost: one visit an activity on the link. */
 uint64_t orr_fluid_link_bytes(const OrrFluid *f, uint32_t link);
 /* --self-check: NULL, or which link is over its capacity, or which bytes are lost; g_free. */
 char *orr_fluid_flaw(const OrrFluid *f);
 typedef struct {
-    uint64_t starts, headroom;          /* activities started; of those, admitted without a solve */
+    uint64_t starts, headroom;          /* activities started; of those, at their tops at once */
     uint64_t solves, solved_activities; /* links whose level was set, or solves of everything;
-                                         * activities on them, summed */
+                                         * bundles on them, summed */
+    uint64_t moves;                     /* bundles whose rate changed */
 } OrrFluidStats;
 void orr_fluid_stats(const OrrFluid *f, OrrFluidStats *stats);
 

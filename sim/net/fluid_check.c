@@ -3,26 +3,48 @@
 
 #include "sim/net/fluid_priv.h"
 
-#include <glib.h>
 #include <inttypes.h>
 
 static char *link_flaw(const OrrFluid *f, uint32_t link) {
     const OrrLinkState *l = &f->links[link];
-    OrrWide usage = 0, potential = 0;
+    OrrWide usage = 0, potential = 0, pledged = 0;
     for (uint32_t r = l->head; r != ORR_FLUID_NIL; r = f->records[r].next) {
         const OrrActivity *a = &f->activities[f->records[r].activity];
-        const OrrUse *use = &a->uses[r - a->first_record];
-        usage += (OrrWide)orr_fluid__factor(use) * a->rate;
-        potential += (OrrWide)orr_fluid__factor(use) * a->top;
+        const OrrBundle *b = a->bundle == ORR_FLUID_NIL ? NULL : &f->bundles[a->bundle];
+        OrrWide factor = orr_fluid__factor(&a->uses[r - a->first_record]);
+        usage += factor * (b ? b->rate : a->top);
+        potential += factor * a->top;
+        pledged += factor * (b ? b->ceiling : a->top);
     }
-    if (usage != f->rooms[link].usage || potential != l->potential)
+    if (pledged != l->pledged || potential != l->potential)
         return g_strdup_printf(
-            "link %u: its activities use %" PRIu64 " bytes/s, and its sum is %" PRIu64, link,
-            (uint64_t)(usage / ORR_COEF_ONE), (uint64_t)(f->rooms[link].usage / ORR_COEF_ONE));
+            "link %u: %" PRIu64 " bytes/s are pledged on it, and its sum is %" PRIu64, link,
+            (uint64_t)(pledged / ORR_COEF_ONE), (uint64_t)(l->pledged / ORR_COEF_ONE));
+    if (!l->is_watched && orr_fluid__may_bind(l))
+        return g_strdup_printf("link %u may bind, and is not watched", link);
     if (usage > l->capacity)
         return g_strdup_printf(
             "link %u carries %" PRIu64 " bytes/s, more than its capacity of %" PRIu64, link,
             (uint64_t)(usage / ORR_COEF_ONE), (uint64_t)(l->capacity / ORR_COEF_ONE));
+    return NULL;
+}
+
+static char *bundle_flaw(const OrrFluid *f, uint32_t bundle) {
+    const OrrBundle *b = &f->bundles[bundle];
+    OrrBundle fresh = *b;
+    orr_fluid__find_stop(f, &fresh);
+    if (fresh.stop != b->stop || b->rate != orr_fluid__rate_at(b, b->stop))
+        return g_strdup_printf("bundle %u runs at %" PRIu64
+                               " bytes/s; its links let it have %" PRIu64,
+                               bundle, b->rate, orr_fluid__rate_at(b, fresh.stop));
+    if (b->rate > b->ceiling)
+        return g_strdup_printf("bundle %u runs at %" PRIu64 " bytes/s; %" PRIu64 " are pledged",
+                               bundle, b->rate, b->ceiling);
+    for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
+        if (f->uses[u].total != f->uses[u].factor * b->n_members ||
+            !f->links[f->uses[u].link].is_watched)
+            return g_strdup_printf("bundle %u: its use of link %u is not that of its members",
+                                   bundle, f->uses[u].link);
     return NULL;
 }
 
@@ -36,16 +58,10 @@ char *orr_fluid_flaw(const OrrFluid *f) {
         if (flaw != NULL)
             return flaw;
     }
-    for (uint32_t i = 0; i < f->n_activities; i++) {
-        const OrrActivity *a = &f->activities[i];
-        if (!a->is_live)
-            continue;
-        OrrActivity fresh = *a;
-        orr_fluid__find_stop(f, &fresh);
-        if (fresh.stop != a->stop || a->rate != orr_fluid__rate_at(a, a->stop))
-            return g_strdup_printf("activity %u runs at %" PRIu64
-                                   " bytes/s; its links let it have %" PRIu64,
-                                   i, a->rate, orr_fluid__rate_at(a, fresh.stop));
+    for (uint32_t i = 0; i < f->n_bundles; i++) {
+        char *flaw = f->bundles[i].is_live ? bundle_flaw(f, i) : NULL;
+        if (flaw != NULL)
+            return flaw;
     }
     return NULL;
 }

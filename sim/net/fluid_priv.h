@@ -1,106 +1,170 @@
-/* Private to sim/net: the state that fluid.c (changes), settle.c and settle_all.c (rates)
- * and fluid_check.c share. */
+/* Private to sim/net: the state that fluid.c (activities come and go), bundle.c (who moves alike),
+ * watch.c (which links may bind), ends.c (who ends next), settle.c and settle_all.c (rates) and
+ * fluid_check.c share. */
 #ifndef ORR_NET_FLUID_PRIV_H
 #define ORR_NET_FLUID_PRIV_H
 
 #include "sim/net/fluid.h"
 #include "sim/net/level.h"
 
+#include <glib.h>
+
 __extension__ typedef __int128 OrrSlack; /* in 1/ORR_COEF_ONE bytes per second */
 
 #define ORR_FLUID_NIL UINT32_MAX
+#define ORR_FLUID_IS_BUNDLE (1u << 31) /* of an OrrEnd's id */
+#define ORR_FLUID_MAX_KEY 8u           /* uses of an activity that may share a bundle: a send */
 #define ORR_FLUID_WORK_PER_BYTE                                                                    \
     1000000000u /* work in 1e-9 bytes: bytes/s times ns is an integer                              \
                  */
 
-/* What a search asks for comes first: one cache line. */
+/* While none of its links may bind it moves at its top, alone; else with its bundle. */
 typedef struct {
-    uint64_t stop;      /* level at which it stops: the lowest of top_level and its links' */
-    uint64_t next_stop; /* the lowest but for stop_link's */
-    uint64_t top_level; /* level at which it is at its top */
-    uint64_t scale;     /* see level.h */
-    uint64_t top;       /* own cap, or the capacity of a link if lower */
+    OrrWide finish;   /* work of its bundle at which it is over; alone: work left at since_ns */
+    int64_t since_ns; /* alone */
+    uint64_t top;     /* own cap, or the capacity of a link if lower */
+    uint64_t top_level, scale; /* see level.h */
+    uint64_t cap, bytes;
     const OrrUse *uses;
     uint32_t n_uses, first_record;
-    uint32_t stop_link; /* link that stops it, or ORR_FLUID_NIL: its top does */
+    uint32_t bundle; /* ORR_FLUID_NIL: alone */
+    uint32_t at;     /* in the heap of its bundle, or in that of ends; ORR_FLUID_NIL: is over */
+    uint32_t weight, owner, largest_coef, next_free;
     bool is_live;
-    bool is_new;      /* its end has not been told yet */
-    bool is_moved;    /* in the list of the settle under way */
-    OrrWide left;     /* work at since_ns, in 1e-9 bytes */
-    int64_t since_ns; /* when the rate last changed */
-    uint64_t rate;
-    uint64_t cap, bytes;
-    uint32_t weight, owner, next_free;
+    bool is_placed; /* alone or in a bundle */
 } __attribute__((aligned(64))) OrrActivity;
 
 /* One use of a link by an activity, in the list of that link. */
 typedef struct {
     uint32_t next, prev, activity;
-    uint64_t factor; /* of the use */
+    uint32_t watched; /* of the use of a bundle of its own (is_own), or ORR_FLUID_NIL */
 } OrrRecord;
+
+/* Activities of one scale and top that use the same watched links alike: all stop together, so k of
+ * them are one whose uses have count k. What a search asks for comes first: one cache line. */
+typedef struct {
+    uint64_t stop;      /* level at which it stops: the lowest of top_level and its links' */
+    uint64_t next_stop; /* the lowest but for stop_link's */
+    uint64_t top_level, scale, top;
+    uint32_t n_uses, first_use; /* of watched links, in OrrFluid.uses */
+    uint32_t stop_link;         /* link that stops it, or ORR_FLUID_NIL: its top does */
+    bool is_live;
+    bool is_moved;  /* in the list of the settle under way */
+    bool has_other; /* members have come or gone since its end was found */
+    bool is_own;    /* of one activity with many uses: its uses come and go, it has no key */
+    OrrWide work;   /* that each member would have done since the bundle began, at since_ns */
+    int64_t since_ns;
+    uint64_t rate;    /* of each member */
+    uint64_t ceiling; /* at least the rate: what is pledged on the links of its members */
+    int64_t end_ns;   /* of the first member */
+    uint32_t at;      /* in the heap of ends; ORR_FLUID_NIL: not there */
+    uint32_t n_members;
+    uint32_t n_heap, first_member; /* in OrrFluid.members: a heap by finish of those not over */
+    uint32_t most_members;         /* so that counts fit in 32 bits */
+    uint32_t weight, largest_coef;
+    uint32_t hash, next_alike; /* in the table of keys; or the next free one */
+    uint8_t use_class, member_class;
+} __attribute__((aligned(64))) OrrBundle;
+
+typedef struct {
+    OrrWide finish;
+    uint32_t activity;
+} OrrMember;
+
+/* The use of a watched link by a bundle, in the list of that link. */
+typedef struct {
+    uint32_t next, prev, bundle, link;
+    uint32_t record; /* of an own bundle */
+    uint32_t coef;
+    uint64_t factor; /* of one member */
+    uint64_t total;  /* of all */
+} OrrWatched;
 
 /* Sums over the activities on a link, in 1/ORR_COEF_ONE bytes per second. */
 typedef struct {
     OrrWide capacity;
     OrrWide potential; /* usage if all were at their tops; up to capacity, the link never binds */
     OrrWide slope;     /* usage per unit of level, were all to rise, times 2^LEVEL_BITS */
+    OrrWide pledged;   /* usage if all were at their ceilings: usage is no more */
+    OrrSlack slack;    /* of a watched link that stops nobody: what its activities leave where they
+                        * stop now, less the margin, or less; below 0: look anew */
     uint64_t unit;     /* usage if all had 1 byte per second */
-    uint32_t head;     /* first record */
-    uint32_t n_records;
+    uint64_t level;    /* at which it is full and stops those that still rise, or ORR_LEVEL_NONE */
+    uint64_t goal;     /* what level should be, as the others are now */
+    uint64_t shown;    /* goal as its uses have it, see OrrFluid */
+    uint32_t head, n_records; /* activities */
+    uint32_t first, n_uses;   /* watched: bundles */
     uint32_t round, local; /* last search that saw it; its number in the problem of a full solve */
-    uint64_t level; /* at which it is full and stops those that still rise, or ORR_LEVEL_NONE */
-    uint64_t goal;  /* what level should be, as the others are now */
-    uint64_t shown; /* goal as its records have it, see OrrFluid */
-    bool is_dirty;
-    uint32_t raised; /* the last settle that raised its level at once */
+    uint32_t raised;       /* the last search that raised its level at once */
+    bool is_watched;       /* may bind: its level is looked for */
+    bool is_dirty, is_relaxed; /* in the lists of OrrFluid */
 } OrrLinkState;
-
-/* The sums of a link that every change of a rate touches, apart from the rest. */
-typedef struct {
-    OrrWide usage;
-    OrrSlack slack; /* of a link that stops nobody: what its activities leave where they stop now,
-                     * less the margin, or less; below 0: look anew */
-} OrrLinkRoom;
 
 typedef struct {
     uint32_t *ids;
     uint32_t n, capacity;
 } OrrIdList;
 
+/* Blocks of 2^class entries in an array that its owner grows to @n. */
+typedef struct {
+    OrrIdList free[32];
+    uint32_t n;
+} OrrBlocks;
+
 typedef struct {
     uint64_t key; /* level or goal, whichever is lower */
     uint32_t link;
 } OrrLinkEntry;
 
-/* A member of a link while its goal is computed. */
+/* The end of an activity that is alone, or of a bundle's first member, or earlier. */
 typedef struct {
-    uint64_t stop, factor;
-    uint32_t activity;
+    int64_t end_ns;
+    uint32_t id;
+} OrrEnd;
+
+/* A bundle on a link while its goal is computed. */
+typedef struct {
+    uint64_t stop, total;
+    uint32_t bundle;
 } OrrRiser;
 
 struct OrrFluid {
     OrrLinkState *links;
-    OrrLinkRoom *rooms; /* [n_links] */
     OrrWide *link_done; /* bytes of ended activities, in 1/ORR_COEF_ONE */
     uint32_t n_links;
     OrrActivity *activities;
-    uint32_t n_activities, cap_activities, free_activity, n_live;
+    uint32_t n_activities, cap_activities, free_activity;
     OrrRecord *records;
-    uint32_t n_records, cap_records;
-    /* [record] what its link is at, so that an activity of many links need not visit them: its
-     * level; its goal, or 0 if its activities could not fill it. */
-    uint64_t *record_level, *record_goal;
-    uint32_t free_block[32]; /* by the logarithm of the block's size */
-    OrrIdList dirty;         /* links whose goal must be computed anew */
-    OrrIdList pending;       /* new activities that found no headroom */
-    OrrIdList admitted;      /* new activities that did */
-    OrrIdList moved;         /* of the settle under way: activities whose rate may change */
-    OrrIdList nearby;        /* links to look at next */
+    OrrBlocks record_blocks;
+    uint32_t cap_records;
+    OrrBundle *bundles;
+    uint32_t n_bundles, cap_bundles, free_bundle;
+    uint32_t *table; /* [table_mask + 1] first bundle of each hash */
+    uint32_t table_mask, n_keys;
+    OrrWatched *uses;
+    /* [use] what its link is at, so that a bundle of many links need not visit them: its level; its
+     * goal, or 0 if its activities could not fill it. */
+    uint64_t *use_level, *use_goal;
+    OrrBlocks use_blocks;
+    uint32_t cap_uses, n_uses;
+    OrrMember *members;
+    OrrBlocks member_blocks;
+    uint32_t cap_members;
+    OrrEnd *ends;
+    uint32_t n_ends, cap_ends;
+    OrrIdList dirty;   /* links whose goal must be computed anew */
+    OrrIdList moved;   /* bundles whose rate or members may have changed */
+    OrrIdList nearby;  /* links to look at next */
+    OrrIdList watched; /* links that have become watched: their activities change bundles */
+    OrrIdList relaxed; /* links that need not be watched any more, perhaps */
+    OrrIdList lowered; /* bundles far below their ceilings */
     OrrLinkEntry *heap;
     uint32_t n_heap, cap_heap;
     OrrRiser *risers;
     uint32_t cap_risers;
-    uint32_t round, settles;
+    uint32_t round, searches;
+    uint32_t n_futile; /* searches lately that a solve of everything had to end */
+    uint32_t n_fresh;  /* uses of watched links by activities that are new in this instant */
     int64_t now_ns;
     uint64_t lost_bytes;                       /* of activities that were ended early */
     uint64_t last_top, last_scale, last_level; /* the last division: many activities are alike */
@@ -134,29 +198,64 @@ static inline OrrWide orr_fluid__margin(const OrrLinkState *l) {
     return 2 * (l->unit + (l->slope >> ORR_LEVEL_BITS) + 1);
 }
 
-/* Is there room for all on the link, so that it stops nobody? */
-static inline bool orr_fluid__has_room(const OrrFluid *f, uint32_t link) {
-    const OrrLinkState *l = &f->links[link];
-    return !orr_fluid__can_bind(l) || (l->level == ORR_LEVEL_NONE &&
-                                       f->rooms[link].usage + orr_fluid__margin(l) <= l->capacity);
+/* Could the activities of the link fill it with what is pledged to them? If not its level is
+ * ORR_LEVEL_NONE whatever they do below their ceilings. */
+static inline bool orr_fluid__may_bind(const OrrLinkState *l) {
+    return orr_fluid__can_bind(l) && l->pledged + orr_fluid__margin(l) > l->capacity;
 }
 
 /* The rate that belongs to where it stops. */
-static inline uint64_t orr_fluid__rate_at(const OrrActivity *a, uint64_t stop) {
-    return stop >= a->top_level ? a->top : orr_level__rate(a->scale, stop);
+static inline uint64_t orr_fluid__rate_at(const OrrBundle *b, uint64_t stop) {
+    return stop >= b->top_level ? b->top : orr_level__rate(b->scale, stop);
 }
 
-/* Takes a link's goal over into its records, after goal or potential have changed. */
-void orr_fluid__show_goal(OrrFluid *f, uint32_t link);
+static inline uint32_t orr_fluid__class(uint32_t n) {
+    return n <= 1 ? 0 : 32 - (uint32_t)__builtin_clz(n - 1);
+}
+
+/* fluid.c */
 void orr_fluid__push(OrrIdList *list, uint32_t id);
-/* Finds where the activity stops from the levels of its links. */
-void orr_fluid__find_stop(const OrrFluid *f, OrrActivity *a);
-/* Puts it on the list of those whose rate may change. */
-void orr_fluid__move(OrrFluid *f, uint32_t activity);
-/* Solves for all live activities. */
+uint32_t orr_fluid__take_block(OrrBlocks *blocks, uint32_t class);
+void orr_fluid__give_block(OrrBlocks *blocks, uint32_t class, uint32_t first);
+void *orr_fluid__grow_lines(void *lines, uint32_t n, uint32_t *capacity, gsize size);
+void orr_fluid__mark_dirty(OrrFluid *f, uint32_t link);
+/* Work that the activity has yet to do, now. */
+OrrWide orr_fluid__left(const OrrFluid *f, const OrrActivity *a);
+/* bundle.c: puts an activity whose links pledge it @ceiling where it belongs, which may raise that;
+ * takes it out, with finish then the work left. */
+void orr_fluid__place(OrrFluid *f, uint32_t activity, uint64_t ceiling);
+void orr_fluid__unplace(OrrFluid *f, uint32_t activity);
+void orr_fluid__add_use(OrrFluid *f, uint32_t bundle, uint32_t record, const OrrUse *use);
+void orr_fluid__drop_use(OrrFluid *f, uint32_t use);
+/* Puts it on the list of those whose rate or members may have changed. */
+void orr_fluid__move(OrrFluid *f, uint32_t bundle);
+/* watch.c */
+void orr_fluid__pledge(OrrFluid *f, const OrrActivity *a, uint64_t from, uint64_t to);
+/* Watches those of its links that its ceiling brings over. */
+bool orr_fluid__watch_full(OrrFluid *f, const OrrActivity *a);
+/* What the activity's rate will hardly exceed, as its links are now. */
+uint64_t orr_fluid__guess(const OrrFluid *f, const OrrActivity *a);
+/* The activities of links that have become watched change bundles. */
+void orr_fluid__rebundle(OrrFluid *f);
+/* Raises ceilings that rates have passed; whether that gave anything to solve. */
+bool orr_fluid__raise(OrrFluid *f);
+void orr_fluid__relax(OrrFluid *f, uint32_t link);
+/* Lowers ceilings and drops links from sight, when all is settled. */
+void orr_fluid__lower(OrrFluid *f);
+/* ends.c: the activity's end or the bundle's is at @end_ns (INT64_MAX: not known); out of the list.
+ */
+void orr_fluid__set_end(OrrFluid *f, uint32_t id, int64_t end_ns);
+void orr_fluid__no_end(OrrFluid *f, uint32_t id);
+void orr_fluid__find_end(OrrFluid *f, uint32_t bundle);
+void orr_fluid__progress(OrrBundle *b, int64_t now_ns);
+int64_t orr_fluid__end_of(OrrWide left, uint64_t rate, int64_t since_ns);
+void orr_fluid__add_member(OrrFluid *f, OrrBundle *b, uint32_t activity);
+void orr_fluid__drop_member(OrrFluid *f, OrrBundle *b, uint32_t activity);
+/* settle.c: takes a link's goal over into its uses, after goal or potential have changed. */
+void orr_fluid__show_goal(OrrFluid *f, uint32_t link);
+/* Finds where the bundle stops from the levels of its links. */
+void orr_fluid__find_stop(const OrrFluid *f, OrrBundle *b);
+/* settle_all.c: solves for all bundles. */
 void orr_fluid__settle_all(OrrFluid *f);
-/* Work done until @now at the rate so far. */
-void orr_fluid__progress(OrrActivity *a, int64_t now_ns);
-int64_t orr_fluid__end_ns(const OrrActivity *a);
 
 #endif

@@ -1,10 +1,7 @@
-/* Rates by one solve of everything: cheaper than settle.c's search where most activities are new.
- */
+/* Rates by one solve of all bundles: cheaper than settle.c's search where most are new. */
 #include "sim/net/fluid.h"
 
 #include "sim/net/fluid_priv.h"
-
-#include <glib.h>
 
 static uint32_t local_link(OrrFluid *f, uint32_t link) {
     OrrLinkState *l = &f->links[link];
@@ -23,25 +20,24 @@ static uint32_t local_link(OrrFluid *f, uint32_t link) {
     return l->local;
 }
 
-static void add_activity(OrrFluid *f, const OrrActivity *a) {
+static void add_bundle(OrrFluid *f, const OrrBundle *b) {
     if (f->problem.n == f->problem.cap) {
         f->problem.cap = MAX(64, 2 * f->problem.cap);
         f->problem.activities = g_renew(OrrSolveActivity, f->problem.activities, f->problem.cap);
         f->problem.rate = g_renew(uint64_t, f->problem.rate, f->problem.cap);
     }
-    if (f->problem.n_uses + a->n_uses > f->problem.cap_uses) {
-        f->problem.cap_uses = MAX(2 * f->problem.cap_uses, f->problem.n_uses + a->n_uses + 64);
+    if (f->problem.n_uses + b->n_uses > f->problem.cap_uses) {
+        f->problem.cap_uses = MAX(2 * f->problem.cap_uses, f->problem.n_uses + b->n_uses + 64);
         f->problem.uses = g_renew(OrrUse, f->problem.uses, f->problem.cap_uses);
     }
     OrrSolveActivity *x = &f->problem.activities[f->problem.n++];
-    *x = (OrrSolveActivity){f->problem.n_uses, 0, a->weight, 0, a->top};
-    for (uint32_t u = 0; u < a->n_uses; u++) {
-        const OrrUse *use = &a->uses[u];
-        x->scale_coef = MAX(x->scale_coef, use->coef);
-        if (!orr_fluid__can_bind(&f->links[use->constraint]))
+    *x = (OrrSolveActivity){f->problem.n_uses, 0, b->weight, b->largest_coef, b->top};
+    for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++) {
+        const OrrWatched *use = &f->uses[u];
+        if (!orr_fluid__can_bind(&f->links[use->link]))
             continue;
-        uint32_t l = local_link(f, use->constraint);
-        f->problem.uses[f->problem.n_uses++] = (OrrUse){l, use->coef, use->count};
+        f->problem.uses[f->problem.n_uses++] =
+            (OrrUse){local_link(f, use->link), use->coef, (uint32_t)(use->total / use->coef)};
         x->n_uses++;
     }
 }
@@ -50,18 +46,18 @@ static void set_level(OrrFluid *f, uint32_t link, uint64_t level) {
     OrrLinkState *l = &f->links[link];
     l->level = l->goal = level;
     orr_fluid__show_goal(f, link);
-    f->rooms[link].slack = -(OrrSlack)orr_fluid__margin(l); /* at least; looked at anew */
-    for (uint32_t r = l->head; r != ORR_FLUID_NIL; r = f->records[r].next)
-        f->record_level[r] = level;
+    l->slack = -(OrrSlack)orr_fluid__margin(l); /* at least; looked at anew */
+    for (uint32_t u = l->first; u != ORR_FLUID_NIL; u = f->uses[u].next)
+        f->use_level[u] = level;
 }
 
 void orr_fluid__settle_all(OrrFluid *f) {
     f->round++;
     f->problem.n = f->problem.n_uses = f->problem.n_links = 0;
-    for (uint32_t i = 0; i < f->n_activities; i++) {
-        if (!f->activities[i].is_live)
+    for (uint32_t i = 0; i < f->n_bundles; i++) {
+        if (!f->bundles[i].is_live)
             continue;
-        add_activity(f, &f->activities[i]);
+        add_bundle(f, &f->bundles[i]);
         orr_fluid__move(f, i);
     }
     OrrSolveProblem problem = {.activities = f->problem.activities,
@@ -79,5 +75,6 @@ void orr_fluid__settle_all(OrrFluid *f) {
     for (uint32_t l = 0; l < f->problem.n_links; l++)
         set_level(f, f->problem.link[l], f->problem.level[l]);
     for (uint32_t i = 0; i < f->moved.n; i++)
-        orr_fluid__find_stop(f, &f->activities[f->moved.ids[i]]);
+        if (f->bundles[f->moved.ids[i]].is_live)
+            orr_fluid__find_stop(f, &f->bundles[f->moved.ids[i]]);
 }

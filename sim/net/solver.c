@@ -30,6 +30,7 @@ struct OrrSolver {
     uint32_t *members;      /* activities by constraint */
     uint64_t *scale;        /* [n] */
     bool *is_stopped;       /* [n] */
+    uint32_t n_rising;      /* that are not */
     Entry *heap;
     uint32_t n_heap;
     uint32_t *batch;
@@ -169,6 +170,7 @@ static void stop(OrrSolver *s, const OrrSolveProblem *p, uint32_t i, uint64_t le
     const OrrSolveActivity *a = &p->activities[i];
     uint64_t rate = by == ORR_BY_CAP ? a->cap : orr_level__rate(s->scale[i], level);
     s->is_stopped[i] = true;
+    s->n_rising--;
     p->rate[i] = rate;
     if (p->bottleneck != NULL)
         p->bottleneck[i] = by;
@@ -218,9 +220,10 @@ void orr_solver_run(OrrSolver *s, const OrrSolveProblem *p) {
     reserve(s, p->n, n_uses, p->n_constraints);
     load_constraints(s, p);
     load_heap(s, p);
+    s->n_rising = p->n;
     for (uint32_t l = 0; p->constraint_level != NULL && l < p->n_constraints; l++)
         p->constraint_level[l] = ORR_LEVEL_NONE;
-    for (;;) {
+    while (s->n_rising > 0) {
         uint64_t level = take_batch(s, p);
         if (s->n_batch == 0)
             break;

@@ -1,0 +1,273 @@
+/* Links with hundreds of sends and rings over hundreds of links, which the fluid moves in bundles
+ * and watches as far as they can bind: after each of many random events every rate is that of a
+ * solve of everything, and every end that of a loop that adds up the work of each flow by itself.
+ */
+#include "sim/net/fluid.h"
+#include "tests/naive_fluid.h"
+#include "tests/near.h"
+
+#include <glib.h>
+#include <string.h>
+
+enum { NICS = 96, PODS = 4, PRIVATE = 4, MAX_FLOWS = 500, MAX_RINGS = 16, MAX_USES = 260 };
+enum {
+    FIRST_POD = 2 * NICS,
+    FIRST_PRIVATE = FIRST_POD + 2 * PODS,
+    N_LINKS = FIRST_PRIVATE + PRIVATE
+};
+#define NIC UINT64_C(50000000) /* bytes per second; small, so that flows last long */
+#define WORK_PER_BYTE 1000000000u
+
+typedef struct {
+    OrrFlow flow;
+    OrrUse *uses;
+    OrrWide left; /* at now_ns, in 1e-9 bytes */
+    int64_t end_ns;
+    uint32_t id;
+    bool is_live, is_told;
+} Live;
+
+typedef struct {
+    OrrFluid *fluid;
+    uint64_t capacity[N_LINKS], rate[MAX_FLOWS];
+    Live flows[MAX_FLOWS];
+    OrrUse uses[MAX_FLOWS * 8], ring_uses[MAX_RINGS * MAX_USES];
+    int64_t now_ns, next_ns;
+    uint64_t random;
+    bool is_wild;
+} World;
+
+static uint64_t draw(World *w, uint64_t below) {
+    uint64_t z = (w->random += UINT64_C(0x9e3779b97f4a7c15)); /* splitmix64 */
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (z ^ z >> 31) % below;
+}
+
+static void start(World *w, uint32_t at, uint64_t bytes, int64_t ahead_ns) {
+    Live *x = &w->flows[at];
+    x->flow.uses = x->uses;
+    x->flow.bytes = bytes;
+    x->flow.ahead_ns = ahead_ns;
+    x->flow.owner = at;
+    x->flow.weight = w->is_wild ? 1 + (uint32_t)draw(w, 3) : 1;
+    x->flow.cap_bytes_per_s = draw(w, 6) == 0 ? NIC / (1 + draw(w, 40)) : UINT64_MAX;
+    x->left = (OrrWide)bytes * WORK_PER_BYTE;
+    x->is_live = true;
+    x->is_told = false;
+}
+
+static void use(World *w, Live *x, uint32_t link, uint32_t coef, uint32_t count) {
+    if (w->is_wild && draw(w, 3) == 0)
+        coef = 1 + (uint32_t)draw(w, 2 * ORR_COEF_ONE);
+    x->uses[x->flow.n_uses++] = (OrrUse){link, coef, count};
+}
+
+/* From NIC to NIC, over the pods' uplinks if those differ. */
+static void start_send(World *w, uint32_t at) {
+    Live *x = &w->flows[at];
+    uint32_t from = (uint32_t)draw(w, NICS), to = (uint32_t)draw(w, NICS);
+    uint32_t count = w->is_wild && draw(w, 4) == 0 ? 1 + (uint32_t)draw(w, 4) : 1;
+    use(w, x, from, ORR_COEF_ONE, count);
+    if (from % PODS != to % PODS) {
+        use(w, x, FIRST_POD + from % PODS, ORR_COEF_ONE, count);
+        use(w, x, FIRST_POD + PODS + to % PODS, ORR_COEF_ONE, count);
+    }
+    use(w, x, NICS + to, ORR_COEF_ONE, count);
+    start(w, at, draw(w, 30) == 0 ? 0 : 1 + draw(w, 20000), 0);
+}
+
+/* Over many NICs and all pods; a link may come twice. */
+static void start_ring(World *w, uint32_t at) {
+    Live *x = &w->flows[at];
+    uint32_t n = 10 + (uint32_t)draw(w, MAX_USES - 2 * PODS - 10);
+    for (uint32_t u = 0; u < n; u++)
+        use(w, x, (uint32_t)draw(w, 2 * NICS), ORR_COEF_ONE, 1);
+    for (uint32_t p = 0; p < 2 * PODS; p++)
+        use(w, x, FIRST_POD + p, ORR_COEF_ONE, 1 + (uint32_t)draw(w, 3));
+    start(w, at, 1 + draw(w, 200000), 0);
+}
+
+/* It has moved at its top for a while, on a link where nobody else was. */
+static void start_ahead(World *w, uint32_t at) {
+    uint32_t link = FIRST_PRIVATE + (uint32_t)draw(w, PRIVATE);
+    for (uint32_t i = 0; i < MAX_FLOWS; i++)
+        for (uint32_t u = 0; w->flows[i].is_live && u < w->flows[i].flow.n_uses; u++)
+            if (w->flows[i].uses[u].constraint == link)
+                return;
+    Live *x = &w->flows[at];
+    use(w, x, link, ORR_COEF_ONE, 1);
+    start(w, at, 2000 + draw(w, 9000), 0);
+    uint64_t top = (uint64_t)((OrrWide)w->capacity[link] * ORR_COEF_ONE / x->uses[0].coef);
+    top = MIN(top, x->flow.cap_bytes_per_s);
+    x->flow.ahead_ns = (int64_t)(draw(w, 1900) * WORK_PER_BYTE / MAX(top, 1));
+    x->left -= (OrrWide)top * (uint64_t)x->flow.ahead_ns;
+}
+
+static void start_something(World *w) {
+    bool is_ring = draw(w, 8) == 0;
+    uint32_t at =
+        (uint32_t)(is_ring ? draw(w, MAX_RINGS) : MAX_RINGS + draw(w, MAX_FLOWS - MAX_RINGS));
+    Live *x = &w->flows[at];
+    if (x->is_live)
+        return;
+    *x = (Live){.uses = is_ring ? w->ring_uses + at * MAX_USES : w->uses + at * 8};
+    if (is_ring)
+        start_ring(w, at);
+    else if (draw(w, 10) == 0)
+        start_ahead(w, at);
+    else if (draw(w, 8) == 0) { /* beside one that is ahead, perhaps */
+        use(w, x, FIRST_PRIVATE + (uint32_t)draw(w, PRIVATE), ORR_COEF_ONE, 1);
+        start(w, at, 1 + draw(w, 20000), 0);
+    } else
+        start_send(w, at);
+    if (x->is_live)
+        x->id = orr_fluid_start(w->fluid, w->now_ns, &x->flow);
+}
+
+static int64_t end_of(OrrWide left, uint64_t rate, int64_t now_ns) {
+    if (left == 0)
+        return now_ns;
+    return rate == 0 ? INT64_MAX : now_ns + (int64_t)((left - 1) / rate + 1);
+}
+
+static void settle(World *w) {
+    const OrrFlow *flows[MAX_FLOWS];
+    uint64_t rate[MAX_FLOWS];
+    uint32_t of[MAX_FLOWS], n = 0;
+    orr_fluid_settle(w->fluid, w->now_ns);
+    for (uint32_t i = 0; i < MAX_FLOWS; i++)
+        if (w->flows[i].is_live) {
+            flows[n] = &w->flows[i].flow;
+            of[n++] = i;
+        }
+    solved_rates(flows, n, w->capacity, N_LINKS, rate);
+    w->next_ns = INT64_MAX;
+    for (uint32_t k = 0; k < n; k++) {
+        Live *x = &w->flows[of[k]];
+        w->rate[of[k]] = rate[k];
+        x->end_ns = end_of(x->left, rate[k], w->now_ns);
+        w->next_ns = MIN(w->next_ns, x->end_ns);
+        if (orr_fluid_rate(w->fluid, x->id) != rate[k] ||
+            orr_fluid_end_ns(w->fluid, x->id) != x->end_ns)
+            fail_msg("flow %u at %g ns: %.17g bytes/s until %.17g, by itself %.17g until %.17g",
+                     of[k], (double)w->now_ns, (double)orr_fluid_rate(w->fluid, x->id),
+                     (double)orr_fluid_end_ns(w->fluid, x->id), (double)rate[k], (double)x->end_ns);
+    }
+    assert_true(orr_fluid_next_end(w->fluid) == w->next_ns);
+    g_autofree char *flaw = orr_fluid_flaw(w->fluid);
+    if (flaw)
+        fail_msg("%s", flaw);
+}
+
+static void advance(World *w, int64_t now_ns) {
+    for (uint32_t i = 0; i < MAX_FLOWS; i++) {
+        OrrWide done = (OrrWide)w->rate[i] * (uint64_t)(now_ns - w->now_ns);
+        if (w->flows[i].is_live)
+            w->flows[i].left -= MIN(done, w->flows[i].left);
+    }
+    w->now_ns = now_ns;
+}
+
+static void ended(void *data, uint32_t activity, uint32_t owner) {
+    World *w = data;
+    assert_true(w->flows[owner].is_live && !w->flows[owner].is_told);
+    assert_int_equal(w->flows[owner].id, activity);
+    w->flows[owner].is_told = true;
+}
+
+static void end_due(World *w) {
+    orr_fluid_take_ended(w->fluid, w->now_ns, ended, w);
+    for (uint32_t i = 0; i < MAX_FLOWS; i++) {
+        Live *x = &w->flows[i];
+        if (!x->is_live)
+            continue;
+        assert_true(x->is_told == (x->end_ns == w->now_ns));
+        if (!x->is_told)
+            continue;
+        orr_fluid_end(w->fluid, w->now_ns, x->id);
+        x->is_live = false;
+    }
+}
+
+static void event(World *w, uint64_t n_starts) {
+    int64_t later = w->now_ns + (int64_t)draw(w, 400000);
+    if (w->next_ns <= later || (w->next_ns < INT64_MAX && draw(w, 4) == 0)) {
+        advance(w, w->next_ns);
+        end_due(w);
+    } else {
+        advance(w, later);
+    }
+    if (draw(w, 60) == 0) {
+        uint32_t link = (uint32_t)draw(w, FIRST_PRIVATE);
+        w->capacity[link] = NIC * (link < FIRST_POD ? 1 : NICS / PODS / 4) / (1 + draw(w, 3));
+        orr_fluid_capacity(w->fluid, w->now_ns, link, w->capacity[link]);
+    }
+    for (uint64_t n = draw(w, n_starts); n > 0; n--)
+        start_something(w);
+    settle(w);
+}
+
+static void run(uint64_t seed, uint32_t pod_share, uint32_t n_events) {
+    World *w = g_new0(World, 1);
+    w->random = seed;
+    w->is_wild = seed % 2;
+    for (uint32_t l = 0; l < N_LINKS; l++)
+        w->capacity[l] = l >= FIRST_POD && l < FIRST_PRIVATE ? NIC * NICS / PODS / pod_share : NIC;
+    w->fluid = orr_fluid_new(w->capacity, N_LINKS);
+    settle(w);
+    for (uint32_t e = 0; e < n_events; e++)
+        event(w, e % 200 == 0 ? 150 : 6);
+    orr_fluid_free(w->fluid);
+    g_free(w);
+}
+
+static void test_big_links_and_long_rings_have_the_rates_and_ends_of_each_by_itself(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        run(seed, 7, 150); /* pods bind */
+        run(seed, 1, 100); /* NICs do */
+        run(seed, 50, 100);
+    }
+}
+
+/* Hundreds of sends over one link, alike but for their sizes and ends: one bundle. */
+static void test_a_thousand_sends_on_a_link_move_as_one(void **state) {
+    (void)state;
+    enum { N = 1000 };
+    OrrUse uses[N][3];
+    uint32_t id[N + 1];
+    g_autofree uint64_t *capacity = g_new(uint64_t, 2 * N + 1);
+    for (uint32_t l = 0; l <= 2 * N; l++)
+        capacity[l] = NIC;
+    OrrFluid *f = orr_fluid_new(capacity, 2 * N + 1);
+    for (uint32_t i = 0; i < N; i++) {
+        for (uint32_t u = 0; u < 3; u++)
+            uses[i][u] = (OrrUse){u < 2 ? 1 + 2 * i + u : 0, ORR_COEF_ONE, 1};
+        OrrFlow flow = {.uses = uses[i],
+                        .n_uses = 3,
+                        .weight = 1,
+                        .cap_bytes_per_s = UINT64_MAX,
+                        .bytes = 1000 + i % 7};
+        id[i] = orr_fluid_start(f, 0, &flow);
+        orr_fluid_settle(f, 0);
+    }
+    OrrFluidStats before, after;
+    orr_fluid_stats(f, &before);
+    OrrFlow one = {.uses = uses[0], .n_uses = 3, .weight = 1, .cap_bytes_per_s = 1, .bytes = 9};
+    id[N] = orr_fluid_start(f, 1000, &one);
+    orr_fluid_settle(f, 1000);
+    orr_fluid_stats(f, &after);
+    assert_true(after.moves - before.moves <= 3); /* the many, the new one, who shares its NICs */
+    for (uint32_t i = 0; i < N; i++)
+        assert_int_equal(orr_fluid_rate(f, id[i]), (NIC - 1) / N);
+    orr_fluid_free(f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_big_links_and_long_rings_have_the_rates_and_ends_of_each_by_itself),
+        cmocka_unit_test(test_a_thousand_sends_on_a_link_move_as_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
