@@ -18,8 +18,8 @@ bool orr_exec__begins_pass(const OrrExec *x, uint32_t r, uint32_t s) {
     const OrrLane *l = &x->ranks[r].lane[s];
     if (!x->passes || l->item != 0)
         return false;
-    const uint8_t *is_pass = x->passes->is_pass_call[x->bound->role[r]];
-    return is_pass[l->call] && orr_pass__of(x, r)->released < call_key(x, r, l);
+    const uint8_t *calls = x->passes->calls[x->bound->role[r]];
+    return calls[l->call] && orr_pass__of(x, r)->released < call_key(x, r, l);
 }
 
 /* Ranks that had begun the call go on from where they were: none of their streams has done anything
@@ -74,8 +74,8 @@ bool orr_pass__is_host_ahead(const OrrExec *x, uint32_t r, uint32_t key) {
 /* Whether the call can be a pass beside communication that slows kernels. */
 static bool can_be_open(OrrExec *x, uint32_t r, uint32_t key) {
     OrrIslandPass *pass = orr_pass__of(x, r);
-    const OrrCompiledRole *role = orr_pass__role(x, r);
-    if (!x->passes->is_open[role->calls[(key - 1) % role->n_calls].segment])
+    uint32_t call = (key - 1) % orr_pass__role(x, r)->n_calls;
+    if (!(x->passes->calls[x->bound->role[r]][call] & ORR_PASS_OPEN))
         return false;
     if (pass->vetted != key && orr_pass__is_host_ahead(x, r, key))
         pass->vetted = key;
@@ -92,12 +92,15 @@ void orr_exec__disturb_pass(OrrExec *x, uint32_t r) {
         orr_pass__release(x, r, pass->key);
 }
 
-/* Whether the other stream can still do something that belongs before this pass. */
+/* Whether the other stream can still do something that belongs before this pass. @has_items: it has
+ * a part in it. */
 static bool is_other_busy(const OrrLane *other, const OrrLane *mine, bool has_items) {
     if (other->state == ORR_LANE_RUNNING || other->state == ORR_LANE_ISSUING)
         return true;
-    return has_items &&
-           (other->item != 0 || other->call != mine->call || other->step != mine->step);
+    if (has_items)
+        return other->item != 0 || other->call != mine->call || other->step != mine->step;
+    return other->state != ORR_LANE_DONE &&
+           (other->step < mine->step || (other->step == mine->step && other->call < mine->call));
 }
 
 /* Whether lane k of the rank has all that it waits for from outside; notes since when, once. */

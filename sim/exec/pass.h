@@ -7,6 +7,9 @@
 #define ORR_PASS_LANES 2 /* 0: compute, 1: TP */
 static const uint32_t orr_pass_lane[ORR_PASS_LANES] = {ORR_STREAM_COMPUTE, ORR_STREAM_TP};
 
+#define ORR_PASS_WHOLE 1u /* a call that can be taken to its end at once */
+#define ORR_PASS_OPEN 2u  /* also beside communication that slows kernels */
+
 /* From @at_ns on kernels of the rank run at @rate. */
 typedef struct {
     int64_t at_ns;
@@ -94,11 +97,11 @@ typedef struct {
 } OrrIslandPass;
 
 struct OrrPasses {
-    uint8_t *is_pass;       /* [n_segments] */
-    uint8_t *is_open;       /* [n_segments] also beside communication that slows kernels */
-    uint8_t *is_quiet;      /* [n_segments] none such is launched before its end */
-    uint8_t **is_pass_call; /* [n_roles][n_calls] */
-    uint32_t *need;         /* [items] of the other lane that must have ended */
+    uint8_t *is_pass;  /* [n_segments] */
+    uint8_t *is_open;  /* [n_segments] also beside communication that slows kernels */
+    uint8_t *is_quiet; /* [n_segments] none such is launched before its end */
+    uint8_t **calls;   /* [n_roles][n_calls] ORR_PASS_ */
+    uint32_t *need;    /* [items] of the other lane that must have ended */
     uint32_t most_items, most_members;
     uint16_t loud_mask; /* external streams with communication that slows kernels */
     OrrIslandPass *islands;

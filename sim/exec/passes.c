@@ -3,12 +3,13 @@
  *
  * A call is such a pass if its segment has kernels on the compute stream and collectives of the
  * island on the TP stream, beside what external streams do, and no host synchronisation; if these
- * two streams wait for other calls at its begin only, and for no external stream within it; and if
- * what others wait for in it comes after its members have met.
+ * two streams wait for other calls at its begin only, and for no external stream within it; if its
+ * members meet in it; if its last kernels come after all its collectives; and if what others wait
+ * for in it comes after its members have met.
  *
- * It is open if it can also be taken while communication that slows kernels is under way: its last
- * kernels come after all its collectives, and no external stream waits for one of these but the
- * last. It is quiet if it sets off no such communication before its end. */
+ * It can be taken to its end at once if until that it sets off no communication that slows kernels
+ * and the island's next collective waits for all its kernels. It can be taken piece by piece, as
+ * others see it, if no external stream waits for one of its collectives but the last. */
 #include "sim/exec/pass.h"
 
 #include "sim/base/large.h"
@@ -54,17 +55,32 @@ static bool has_known_items(const OrrExec *x, const OrrCompiledSegment *cs) {
     return cs->n_syncs == 0 && cs->n_items[ORR_STREAM_COMPUTE] > 0;
 }
 
-/* The pass moves on to its end at once: a local stream may wait for the last item of a stream only,
- * an external one only for what ends after the members have met (if there are several). */
+/* Collectives until all members, on both streams, must have begun: the first that waits for kernels
+ * is the last of them. Beyond all if there is none. */
+static uint32_t meeting_of(const OrrExec *x, const OrrCompiledSegment *cs) {
+    uint32_t n = 0;
+    if (x->passes->most_members == 1)
+        return cs->n_items[ORR_STREAM_TP] > 0;
+    while (n < cs->n_items[ORR_STREAM_TP] &&
+           need_of(x, orr_pass__item(x, cs, ORR_STREAM_TP, n), ORR_STREAM_COMPUTE) == 0)
+        n++;
+    return n + 1;
+}
+
+/* The members move on when all have begun: a local stream of another call may wait for the last
+ * item of a stream only, an external one only for what ends after the members have met. */
 static bool has_known_waiters(const OrrExec *x, const OrrCompiledSegment *cs,
                               const uint8_t *is_awaited) {
-    bool has_met = !x->is_local_group[ORR_GROUP_TP];
+    uint32_t meeting = meeting_of(x, cs), need = 0;
     for (uint32_t i = 0; i < cs->n_items[ORR_STREAM_COMPUTE]; i++) {
         const OrrItem *item = orr_pass__item(x, cs, ORR_STREAM_COMPUTE, i);
-        has_met |= need_of(x, item, ORR_STREAM_TP) > 0;
-        if (!has_met && (item->waiters & x->external_mask))
+        need = MAX(need, need_of(x, item, ORR_STREAM_TP));
+        if (need < meeting && (item->waiters & x->external_mask))
             return false;
     }
+    for (uint32_t i = 0; i + 1 < meeting && i < cs->n_items[ORR_STREAM_TP]; i++)
+        if (orr_pass__item(x, cs, ORR_STREAM_TP, i)->waiters & x->external_mask)
+            return false;
     for (uint32_t k = 0; k < ORR_PASS_LANES; k++)
         for (uint32_t i = 0; i + 1 < cs->n_items[orr_pass_lane[k]]; i++)
             if (is_awaited[cs->first_item[orr_pass_lane[k]] + i])
@@ -146,26 +162,60 @@ static bool ends_elsewhere(const OrrExec *x) {
     return false;
 }
 
-/* Calls of a role that are passes: their waits for other calls are at their begin. */
-static uint8_t *find_calls(const OrrExec *x, const OrrCompiledRole *role) {
-    uint8_t *is_pass = g_new0(uint8_t, role->n_calls + 1);
-    for (uint32_t c = 0; c < role->n_calls; c++) {
-        is_pass[c] = x->passes->is_pass[role->calls[c].segment];
-        for (uint32_t i = role->rows[c].first_cross; i < role->rows[c + 1].first_cross; i++)
-            is_pass[c] &= role->cross[i].item == 0 || x->is_external[role->cross[i].stream];
+/* Whether the next collective of the island behind call @c of the role, in this step or the next,
+ * waits for all kernels of the call: else it could slow the last of them. */
+static bool is_tight(const OrrExec *x, const OrrCompiledRole *role, uint32_t c) {
+    uint32_t next = role->next_call[(c + 1) * ORR_N_STREAMS + ORR_STREAM_TP];
+    uint32_t n_kernels = role->rows[c + 1].base[ORR_STREAM_COMPUTE];
+    bool is_later = next == role->n_calls;
+    if (is_later)
+        next = role->next_call[ORR_STREAM_TP];
+    if (next == role->n_calls)
+        return true; /* there is none */
+    const OrrCompiledSegment *cs = &x->compiled->segments[role->calls[next].segment];
+    if (need_of(x, orr_pass__item(x, cs, ORR_STREAM_TP, 0), ORR_STREAM_COMPUTE) > 0)
+        return true;
+    for (uint32_t i = role->rows[next].first_cross; i < role->rows[next + 1].first_cross; i++) {
+        const OrrCrossWait *w = &role->cross[i];
+        if (w->stream != ORR_STREAM_TP || w->item != 0 || w->src_stream != ORR_STREAM_COMPUTE)
+            continue;
+        if (w->steps_back < is_later || (w->steps_back == is_later && w->src_count >= n_kernels))
+            return true;
     }
-    return is_pass;
+    return false;
 }
 
-static bool is_open(const OrrExec *x, const OrrCompiledSegment *cs) {
-    uint32_t n_colls = cs->n_items[ORR_STREAM_TP];
-    for (uint32_t i = 0; i + 1 < n_colls; i++)
-        if (orr_pass__item(x, cs, ORR_STREAM_TP, i)->waiters & x->external_mask)
-            return false;
+/* Calls of a role that are passes: their waits for other calls are at their begin. */
+static uint8_t *find_calls(const OrrExec *x, const OrrCompiledRole *role) {
+    uint8_t *kinds = g_new0(uint8_t, role->n_calls + 1);
+    for (uint32_t c = 0; c < role->n_calls; c++) {
+        uint32_t segment = role->calls[c].segment;
+        bool is_pass = x->passes->is_pass[segment], is_whole = x->passes->is_quiet[segment];
+        for (uint32_t i = role->rows[c].first_cross; i < role->rows[c + 1].first_cross; i++)
+            is_pass &= role->cross[i].item == 0 || x->is_external[role->cross[i].stream];
+        bool has_tp = x->compiled->segments[segment].n_items[ORR_STREAM_TP] > 0;
+        is_whole &= is_tight(x, role, c);
+        is_pass &= has_tp || is_tight(x, role, c);
+        if (is_pass)
+            kinds[c] =
+                (is_whole ? ORR_PASS_WHOLE : 0) | (x->passes->is_open[segment] ? ORR_PASS_OPEN : 0);
+    }
+    return kinds;
+}
+
+/* Whether its last kernels come after all its collectives, and after the members have met. */
+static bool ends_with_kernels(const OrrExec *x, const OrrCompiledSegment *cs) {
     uint32_t need = 0;
     for (uint32_t i = 0; i < cs->n_items[ORR_STREAM_COMPUTE]; i++)
         need = MAX(need, need_of(x, orr_pass__item(x, cs, ORR_STREAM_COMPUTE, i), ORR_STREAM_TP));
-    return need == n_colls;
+    return need == cs->n_items[ORR_STREAM_TP] && need >= meeting_of(x, cs);
+}
+
+static bool is_open(const OrrExec *x, const OrrCompiledSegment *cs) {
+    for (uint32_t i = 0; i + 1 < cs->n_items[ORR_STREAM_TP]; i++)
+        if (orr_pass__item(x, cs, ORR_STREAM_TP, i)->waiters & x->external_mask)
+            return false;
+    return true;
 }
 
 static bool is_quiet(const OrrExec *x, const OrrCompiledSegment *cs) {
@@ -202,7 +252,7 @@ static void find_passes(OrrExec *x) {
             continue;
         p->is_open[s] = may_open && is_open(x, cs);
         p->is_quiet[s] = is_quiet(x, cs);
-        p->is_pass[s] = p->is_open[s] || p->is_quiet[s];
+        p->is_pass[s] = ends_with_kernels(x, cs);
         p->most_items =
             MAX(p->most_items, MAX(cs->n_items[ORR_STREAM_COMPUTE], cs->n_items[ORR_STREAM_TP]));
     }
@@ -239,16 +289,16 @@ void orr_exec__passes_new(OrrExec *x) {
         return;
     OrrPasses *p = x->passes = g_new0(OrrPasses, 1);
     p->loud_mask = loud;
-    find_passes(x);
-    p->is_pass_call = g_new0(uint8_t *, x->bound->program->n_roles + 1);
-    for (uint32_t r = 0; r < x->bound->program->n_roles; r++)
-        p->is_pass_call[r] = find_calls(x, &x->compiled->roles[r]);
-    p->islands = g_new0(OrrIslandPass, x->n_islands);
-    p->begins = orr_large_new(x->bound->n_ranks * sizeof *p->begins);
     p->most_members = 1;
     const OrrBoundGroup *tp = &x->bound->groups[ORR_GROUP_TP];
     for (uint32_t g = 0; x->is_local_group[ORR_GROUP_TP] && g < tp->n_groups; g++)
         p->most_members = MAX(p->most_members, tp->first_member[g + 1] - tp->first_member[g]);
+    find_passes(x);
+    p->calls = g_new0(uint8_t *, x->bound->program->n_roles + 1);
+    for (uint32_t r = 0; r < x->bound->program->n_roles; r++)
+        p->calls[r] = find_calls(x, &x->compiled->roles[r]);
+    p->islands = g_new0(OrrIslandPass, x->n_islands);
+    p->begins = orr_large_new(x->bound->n_ranks * sizeof *p->begins);
     p->whole = orr_pass__work_new(p);
 }
 
@@ -257,7 +307,7 @@ void orr_exec__passes_clear(OrrExec *x) {
     if (!p)
         return;
     for (uint32_t r = 0; r < x->bound->program->n_roles; r++)
-        g_free(p->is_pass_call[r]);
+        g_free(p->calls[r]);
     for (uint32_t i = 0; i < x->n_islands; i++) {
         g_free(p->islands[i].changes);
         if (p->islands[i].work)
@@ -268,7 +318,7 @@ void orr_exec__passes_clear(OrrExec *x) {
         work_free(w);
     }
     work_free(p->whole);
-    g_free(p->is_pass_call);
+    g_free(p->calls);
     g_free(p->is_pass);
     g_free(p->is_open);
     g_free(p->is_quiet);

@@ -112,6 +112,8 @@ void orr_pass__end_rates(OrrExec *x, uint32_t r, bool is_replayed) {
     OrrBegin *b = &x->passes->begins[r];
     OrrRank *rank = &x->ranks[r];
     b->state = ORR_RATE_NOW;
+    if (pass->n_changes == 0)
+        return; /* they are what they were */
     if (!is_replayed) {
         rank->outer[0] = rank->outer[1] = ORR_RATE_ONE;
         orr_exec__lower_rate(x, r, false, rank->outer);

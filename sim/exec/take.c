@@ -37,9 +37,10 @@ static void fill_starts(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
 }
 
 /* Whether nothing can slow its kernels from outside to its end. */
-static bool is_at_once(const OrrExec *x, uint32_t r, uint32_t segment) {
+static bool is_at_once(const OrrExec *x, uint32_t r, uint32_t call) {
     const OrrIsland *island = &x->islands[x->island_of[r]];
-    return island->n_unstable == 0 && island->n_pending == 0 && x->passes->is_quiet[segment];
+    return island->n_unstable == 0 && island->n_pending == 0 &&
+           (x->passes->calls[x->bound->role[r]][call] & ORR_PASS_WHOLE);
 }
 
 static OrrPassWork *take_work(OrrExec *x) {
@@ -201,8 +202,8 @@ static OrrPassWork *enter(OrrExec *x, uint32_t r, OrrIslandPass *pass) {
     const uint32_t *list;
     uint32_t n = orr_pass__members(x, &r, &list);
     const OrrLane *l = &x->ranks[r].lane[ORR_STREAM_COMPUTE];
-    uint32_t segment = orr_pass__role(x, r)->calls[l->call].segment;
-    const OrrCompiledSegment *cs = &x->compiled->segments[segment];
+    const OrrCompiledSegment *cs =
+        &x->compiled->segments[orr_pass__role(x, r)->calls[l->call].segment];
     int64_t first = INT64_MAX;
     for (uint32_t m = 0; m < n; m++)
         for (int k = 0; k < ORR_PASS_LANES && cs->n_items[orr_pass_lane[k]] > 0; k++)
@@ -212,8 +213,7 @@ static OrrPassWork *enter(OrrExec *x, uint32_t r, OrrIslandPass *pass) {
         orr_pass__release(x, r, pass->key);
         return NULL;
     }
-    bool is_whole = is_at_once(x, r, segment);
-    g_assert(is_whole || x->passes->is_open[segment]);
+    bool is_whole = is_at_once(x, r, l->call);
     OrrPassWork *w = is_whole ? x->passes->whole : (pass->work = take_work(x));
     if (is_whole)
         x->now_ns = first;
@@ -241,8 +241,7 @@ void orr_exec__pass(OrrExec *x, uint32_t r, uint32_t generation) {
         w = enter(x, r, pass);
     if (!w)
         return;
-    uint32_t segment = orr_pass__role(x, r)->calls[w->call].segment;
-    tell(x, pass, w, is_at_once(x, r, segment) ? INT64_MAX : x->now_ns);
+    tell(x, pass, w, is_at_once(x, r, w->call) ? INT64_MAX : x->now_ns);
 }
 
 /* Evaluates a pass that was taken once more, after the run, for what its items waited for. */
