@@ -118,6 +118,24 @@ static void test_folding_does_not_grow_with_data_parallelism(void **state) {
     assert_true(colors[1] <= 2 * 16);
 }
 
+static void test_many_ranks_that_all_differ_have_a_critical_path(void **state) {
+    (void)state;
+    Step *s = step_new("llama3-405b-16k",
+                       "layout.dp=16;layout.vpp=1;schedule.name=1f1b;batch.global=64 sequences;"
+                       "job.cluster=meta-24k-roce:2048;"
+                       "perturb.all=gpu:*:speed~normal(1,0.01)",
+                       0);
+    const OrrRecord *r = s->record;
+    assert_int_equal(r->simulation.representatives, 2048);
+    int64_t sum = 0;
+    for (uint32_t o = 0; o < ORR_N_PATH_OWNERS; o++)
+        sum += r->critical_path_ns[o];
+    assert_int_equal(sum, r->step_time_ns);
+    assert_true(r->critical_path_ns[ORR_K_GEMM] > sum / 4);
+    assert_true(r->critical_path_ns[ORR_PATH_TRANSFER_FIRST + ORR_COMM_TP] > 0);
+    step_free(s);
+}
+
 static void test_fold_changes_nothing_where_machines_are_not_as_they_should_be(void **state) {
     (void)state;
     fold_compare_random(5001, 200, FOLD_PERTURBED);
@@ -134,6 +152,7 @@ int main(void) {
         cmocka_unit_test(test_slow_gpus_split_colours_and_nothing_else),
         cmocka_unit_test(test_slow_links_split_colours_and_nothing_else),
         cmocka_unit_test(test_folding_does_not_grow_with_data_parallelism),
+        cmocka_unit_test(test_many_ranks_that_all_differ_have_a_critical_path),
         cmocka_unit_test(test_fold_changes_nothing_where_machines_are_not_as_they_should_be),
         cmocka_unit_test(test_fold_changes_nothing_where_runs_of_replicas_are_left_out),
     };

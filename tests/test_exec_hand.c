@@ -158,6 +158,32 @@ static void test_exec_large_sends_meet_the_receiver(void **state) {
     case_clear(&c);
 }
 
+/* Both come to the meeting at 100; rank 1, which goes on longer, is the last at the barrier. */
+static void test_exec_path_goes_on_with_the_smallest_of_those_who_come_last(void **state) {
+    (void)state;
+    OrrBuilder *b = orr_builder_new();
+    uint32_t segment[2];
+    for (uint32_t r = 0; r < 2; r++) {
+        orr_builder_segment_begin(b, "rank");
+        uint32_t made = kernel(b, r ? ORR_K_NORM : ORR_K_GEMM, 100);
+        uint32_t met = coll(b, ORR_STREAM_DP, 0, ORR_COMM_DP_GRADIENT, 0);
+        orr_builder_wait(b, made);
+        kernel(b, ORR_K_ACTIVATION, r ? 50 : 10);
+        orr_builder_wait(b, met);
+        tail(b, ORR_NONE);
+        segment[r] = orr_builder_segment_end(b);
+    }
+    role(b, 0, &segment[0], 1);
+    role(b, 1, &segment[1], 1);
+    Case c = bind(b);
+    OrrExecResult *x = run(&c);
+    assert_int_equal(x->path_ns[ORR_K_ACTIVATION], 50);
+    assert_int_equal(x->path_ns[ORR_K_GEMM], 100);
+    assert_int_equal(x->path_ns[ORR_K_NORM], 0);
+    orr_exec_result_free(x);
+    case_clear(&c);
+}
+
 /* A batch both ways ends when both messages have: 50 after the later arrival. */
 static void test_exec_batch_ends_with_its_last_part(void **state) {
     (void)state;
@@ -388,6 +414,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exec_small_sends_do_not_wait_for_the_receiver),
         cmocka_unit_test(test_exec_large_sends_meet_the_receiver),
+        cmocka_unit_test(test_exec_path_goes_on_with_the_smallest_of_those_who_come_last),
         cmocka_unit_test(test_exec_batch_ends_with_its_last_part),
         cmocka_unit_test(test_exec_host_synchronisation_delays_what_is_issued_behind_it),
         cmocka_unit_test(test_exec_two_communicators_share_a_nic),

@@ -12,8 +12,12 @@
 
 static OrrExecResult *run(const OrrBound *b, bool is_plain) {
     g_autoptr(GError) error = NULL;
-    OrrExecOptions options = {
-        .self_check = true, .has_path = true, .has_launches = true, .is_plain = is_plain};
+    /* the quick one often drops what the path cannot come by any more, the plain one never */
+    OrrExecOptions options = {.self_check = true,
+                              .has_path = true,
+                              .path_words = is_plain ? UINT32_MAX / 4 : 256,
+                              .has_launches = true,
+                              .is_plain = is_plain};
     OrrExecResult *x = orr_exec_run(b, &options, &error);
     if (!x)
         fail_msg("%s", error->message);

@@ -347,10 +347,6 @@ static void fill_warnings(const OrrStepRun *run, OrrRecord *r) {
         orr_record_add_warning(r, "few_micro_batches",
                                "%u micro-batches on %u stages: most stages idle most of the time",
                                r->layout.micro_batches, r->layout.pp);
-    if (!run->has_path)
-        orr_record_add_warning(r, "no_critical_path",
-                               "too many ranks differ from each other to log what each waited for: "
-                               "the critical path is not taken");
     if (run->nccl.warning)
         orr_record_add_warning(r, run->nccl.is_fallback ? "network_sockets" : "nccl_environment",
                                "%s", run->nccl.warning);

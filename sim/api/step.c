@@ -377,34 +377,35 @@ static bool probe_run(OrrStepRun *run, const OrrBound *bound, const OrrProbe *pr
     return again != NULL;
 }
 
-/* The log behind the path takes 0.6 MB a rank of the main job: beyond these, ranks that all differ,
- * it is not taken. */
-#define MAX_PATH_RANKS 1024u
+/* Records for the critical path cost a tenth of the execution. Folded and unfolded runs are the
+ * same to the nanosecond, so where an unfolded run would fold well its path is that of the few
+ * ranks that stand for all: NULL where that spares nothing. */
+#define MOST_OF_RANKS 2 /* ours: at least half of them are spared */
 
-/* Folded and unfolded runs are the same to the nanosecond: the path of many ranks is that of those
- * that stand for them. */
-static bool find_path(OrrStepRun *run, GError **error) {
-    if (run->has_path || run->folded || orr_perturbs_jitter(run->perturbs) > 0)
-        return true;
+static OrrBound *path_bound(const OrrStepRun *run) {
+    if (run->folded || orr_perturbs_jitter(run->perturbs) > 0)
+        return NULL;
     g_autoptr(OrrBound) folded = orr_fold(run->bound);
-    if (folded->n_ranks > MAX_PATH_RANKS)
-        return true;
-    OrrExecOptions path = {.has_path = true};
-    g_autoptr(OrrExecResult) result = orr_exec_run(folded, &path, error);
+    return folded->n_ranks <= run->bound->n_ranks / MOST_OF_RANKS ? g_steal_pointer(&folded) : NULL;
+}
+
+static bool find_path(OrrStepRun *run, const OrrBound *folded, GError **error) {
+    OrrExecOptions options = {.has_path = true};
+    g_autoptr(OrrExecResult) result = orr_exec_run(folded, &options, error);
     if (!result)
         return false;
     memcpy(run->result->path_ns, result->path_ns, sizeof result->path_ns);
-    run->has_path = true;
     return true;
 }
 
 bool orr_step_execute(OrrStepRun *run, const OrrProbe *probe, const uint32_t *ranks,
                       uint32_t n_ranks, GError **error) {
     const OrrBound *bound = run->folded ? run->folded : run->bound;
+    g_autoptr(OrrBound) of_path = path_bound(run);
     OrrExecOptions options = {.progress = run->request->progress,
                               .progress_data = run->request->progress_data,
                               .self_check = run->request->self_check,
-                              .has_path = bound->n_ranks <= MAX_PATH_RANKS,
+                              .has_path = !of_path,
                               .has_launches = orr_step__has_arrivals(run)};
     orr_step__set_jitter(run, !run->folded, run->job->seed, &options);
     if (run->folded && options.jitter_frac > 0 && bound->n_ranks > ORR_MAX_JITTER_RANKS)
@@ -415,8 +416,7 @@ bool orr_step_execute(OrrStepRun *run, const OrrProbe *probe, const uint32_t *ra
     run->result = orr_exec_run(bound, &options, error);
     if (!run->result)
         return false;
-    run->has_path = options.has_path;
-    if (!find_path(run, error))
+    if (of_path && !find_path(run, of_path, error))
         return false;
     if (run->perturbs->n > 0 && !orr_step__run_sound(run, error))
         return false;

@@ -36,7 +36,6 @@ struct OrrStepRun {
     OrrBound *bound, *folded; /* --unfold: every rank bound, and none folded */
     OrrStepMembers *members;  /* [ORR_N_GROUPS] */
     OrrExecResult *result;
-    bool has_path;
     OrrExecResult *sound; /* without the perturbations; NULL if there are none */
     uint32_t *sound_rep;  /* [n_ranks] rank of it that stands for each */
     OrrRecord *record;

@@ -1,6 +1,6 @@
 /* Where the time of the compute stream went, and what communication cost: sums of whole
  * nanoseconds, so that the account of a rank adds up to its step. */
-#include "sim/exec/exec_priv.h"
+#include "sim/exec/cause.h"
 
 #include <math.h>
 
@@ -159,8 +159,8 @@ static void check_account(const OrrExec *x, uint32_t r, uint32_t step) {
                 r, step, sum, x->now_ns - begin);
 }
 
-/* Rank @r has ended step @step: its account of the step is complete. */
-void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t step) {
+/* Rank @r has ended step @step, with an item of stream @s: its account of the step is complete. */
+void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step) {
     uint32_t n = x->bound->n_ranks;
     OrrRank *rank = &x->ranks[r];
     charge_kernels(x, r);
@@ -179,6 +179,8 @@ void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t step) {
     if (step == x->max_steps)
         return;
     x->end_ns[(gsize)step * n + r] = x->now_ns;
+    if (x->causes)
+        orr_exec__cause_step_end(x, r, s, step);
     if (--x->to_end[step] > 0)
         return;
     int64_t length;
@@ -186,6 +188,8 @@ void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t step) {
     x->is_over = is_steady(x, step, &length) || step + 1 == x->max_steps;
     /* sums of a window that will be used again start from zero */
     uint32_t m = x->bound->program->n_colls + x->bound->program->n_p2ps;
+    if (!x->is_over && x->causes)
+        orr_exec__cause_floor(x, step);
     if (!x->is_over)
         memset(x->sums + (gsize)((step + 2) % ORR_WINDOWS) * m, 0, m * sizeof *x->sums);
 }
@@ -255,8 +259,6 @@ void orr_exec__result(OrrExec *x, OrrExecResult *result) {
     comm_means(x, sums + p->n_colls, p->n_p2ps, result->p2ps);
     if (x->launches)
         result->launch_ns = launches_of(x, x->draws || k == 0 ? k : k - 1, end);
-    if (x->log)
-        orr_exec__log_under_way(x);
-    if (x->log)
+    if (x->causes)
         orr_exec__path(x, end - result->step_time_ns, end, k, result->path_ns);
 }

@@ -2,7 +2,7 @@
 #include "sim/exec/exec.h"
 
 #include "sim/base/large.h"
-#include "sim/exec/exec_priv.h"
+#include "sim/exec/cause.h"
 #include "sim/exec/jitter.h"
 
 #include <stdlib.h>
@@ -18,28 +18,6 @@ void orr_exec__show(const OrrExec *x, const OrrSpan *span) {
     cut.end_ns = MIN(cut.end_ns, o->probe_end_ns) - o->probe_begin_ns;
     cut.arrived_ns = CLAMP(cut.arrived_ns - o->probe_begin_ns, cut.start_ns, cut.end_ns);
     o->probe->span(o->probe->data, &cut);
-}
-
-static void log_new(OrrExec *x) {
-    const OrrBound *b = x->bound;
-    x->lane_items = g_new0(uint32_t, b->program->n_roles * ORR_N_STREAMS);
-    for (uint32_t r = 0; r < b->program->n_roles; r++)
-        for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
-            x->lane_items[r * ORR_N_STREAMS + s] =
-                x->compiled->roles[r].rows[x->compiled->roles[r].n_calls].base[s];
-    if (!x->options->has_path)
-        return;
-    uint64_t n = 0;
-    x->log_first = g_new0(uint64_t, (gsize)b->n_ranks * ORR_N_STREAMS);
-    for (uint32_t r = 0; r < b->n_ranks; r++)
-        for (uint32_t s = 0; s < ORR_N_STREAMS; s++) {
-            x->log_first[(gsize)r * ORR_N_STREAMS + s] = n;
-            n += (uint64_t)x->lane_items[b->role[r] * ORR_N_STREAMS + s] * ORR_LOG_STEPS;
-        }
-    x->log = g_new0(OrrLogged, n + 1);
-    for (uint32_t r = 0; r < b->program->n_roles; r++)
-        x->taken_calls = MAX(x->taken_calls, x->compiled->roles[r].n_calls);
-    x->taken = g_new0(OrrTaken, (gsize)b->n_ranks * ORR_LOG_STEPS * x->taken_calls + 1);
 }
 
 static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *options) {
@@ -71,7 +49,7 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
             x->ranks[r].lane[s].blocked_on = ORR_N_STREAMS;
         x->ranks[r].is_probed = options->probe && options->is_probed && options->is_probed[r];
     }
-    log_new(x);
+    orr_exec__causes_new(x);
     if (options->has_launches)
         x->launches = orr_large_new((gsize)ORR_LAUNCH_STEPS * bound->program->n_colls *
                                     bound->n_ranks * sizeof *x->launches);
@@ -84,6 +62,7 @@ static void exec_clear(OrrExec *x) {
     orr_jitter_free(x->jitter);
     orr_jitter_free(x->draws);
     orr_exec__passes_clear(x);
+    orr_exec__causes_clear(x);
     orr_exec__islands_clear(x);
     orr_exec__rooms_clear(x);
     orr_compiled_free(x->compiled);
@@ -98,10 +77,6 @@ static void exec_clear(OrrExec *x) {
     free(x->window_ns);
     g_free(x->to_end);
     g_free(x->sums);
-    g_free(x->log);
-    g_free(x->taken);
-    g_free(x->log_first);
-    g_free(x->lane_items);
     g_free(x->mismatch);
 }
 
@@ -128,6 +103,8 @@ static void handle(OrrExec *x, const OrrEvent *e) {
             orr_exec__comm_end(x, e->id);
         break;
     case ORR_EV_LANE_END:
+        if (x->causes)
+            orr_exec__cause_batch(x, r, s);
         orr_exec__complete(x, r, s);
         break;
     case ORR_EV_FLOW_START:
@@ -197,6 +174,8 @@ static void loop(OrrExec *x) {
     while (!x->is_over && !x->mismatch) {
         if ((x->queue.n == 0 || x->queue.heap[0].time_ns > x->global_ns) && !advance(x))
             return;
+        if (x->causes && x->causes->n_words > x->causes->limit)
+            orr_exec__causes_clear_up(x);
         OrrEvent e = orr_queue_pop(&x->queue);
         if (x->options->progress && (x->n_taken++ & (PROGRESS_EVERY - 1)) == 0)
             tell_progress(x);

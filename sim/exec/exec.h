@@ -16,9 +16,10 @@
 typedef struct {
     /* 0: 8. Ranks go on beyond the last until all have ended it, as in any other step. */
     uint32_t max_steps;
-    bool self_check;   /* assert conservation, bounds and accounts while running */
-    bool has_path;     /* log what the critical path needs */
-    bool has_launches; /* note when members come to their collectives */
+    bool self_check;     /* assert conservation, bounds and accounts while running */
+    bool has_path;       /* keep what the critical path needs */
+    uint32_t path_words; /* 8 bytes each of that, to come before it is cleared up; 0: as suits */
+    bool has_launches;   /* note when members come to their collectives */
     /* No shortcut: each event at its time, each transfer in the fluid. Slow; the same result to the
      * nanosecond, against which tests hold the others. */
     bool is_plain;

@@ -53,14 +53,12 @@ typedef struct {
     uint8_t is_held; /* a local stream that waits for an external one: counted by its island */
 } __attribute__((aligned(64))) OrrLane;
 
-/* The rest: what communication leaves behind for the accounts and the path. */
+/* The rest: what communication leaves behind for the accounts. */
 typedef struct {
     OrrEnded ended;
     OrrEnded ended_blocker; /* communication that it had waited for, if it did */
     OrrEnded blocker;       /* the same of the current item */
     int64_t blocker_end_ns, ended_blocker_end_ns;
-    int64_t latency_ns; /* of the transfer, part of the time from arrival to end; for the log */
-    uint32_t last_rank; /* who arrived last at the current or last meeting; for the log */
 } __attribute__((aligned(64))) OrrTrail;
 
 /* Where the current block of the compute stream is: in kernel `kernel`, begun at `begun_ns`, with
@@ -98,6 +96,7 @@ typedef struct {
 typedef struct {
     int64_t end_ns;
     uint32_t index;
+    uint32_t cause; /* record of the item, for the path */
 } OrrPastEnd;
 
 /* Ends of items of a local stream that one external stream will ask for, oldest first: as a rule
@@ -170,14 +169,6 @@ typedef struct {
         exposed_ns; /* weighted sums of whole nanoseconds: exact below 2^53 */
 } OrrCommSum;
 
-/* One finished item, for the critical path. */
-typedef struct {
-    int64_t start_ns, arrived_ns, end_ns, latency_ns;
-    int64_t gap_ns, extra_ns; /* inside a block: host, interference */
-    uint32_t what, last_rank, pred_index;
-    uint8_t type, pred, pred_stream;
-} OrrLogged;
-
 /* What becomes of a change of the rate of a rank's kernels by external communication. */
 typedef enum {
     ORR_RATE_NOW,     /* it is theirs at once */
@@ -192,23 +183,13 @@ typedef struct {
     uint32_t key[2];   /* call of which that is known */
     uint32_t cause[2]; /* stream that was waited for last; itself: none */
     uint32_t index[2]; /* item of it */
+    uint32_t made[2];  /* record of that, for the path */
     OrrEnded blocker;  /* communication that TP waited for, if it did */
     int64_t blocker_end_ns;
     uint32_t outer[2];     /* rates of its kernels then */
     uint32_t first_change; /* and later ones: those of the rank from here on */
     uint8_t state;         /* OrrRateState */
 } OrrBegin;
-
-/* A pass that was taken as a whole, a member: its items enter the log when the path asks for them.
- */
-typedef struct {
-    int64_t begin_ns[2];
-    uint32_t cause[2], index[2];
-    uint32_t outer[2];
-    uint32_t logged, n_logged, first_change; /* changes of them in OrrPasses.logged */
-    uint32_t step;
-    bool is_set;
-} OrrTaken;
 
 /* When a rank came to a collective in a step: to the call that its group waited at longest, the
  * last one of equals. */
@@ -220,9 +201,9 @@ typedef struct {
 
 typedef struct OrrPasses OrrPasses;
 typedef struct OrrJitter OrrJitter;
+typedef struct OrrCauses OrrCauses;
 #define ORR_MAX_ISLAND 128u /* ranks; larger groups are external */
 #define ORR_WINDOWS 8       /* at least the steps that islands can be apart */
-#define ORR_LOG_STEPS 3
 #define ORR_LAUNCH_STEPS 4u /* the one that is told, and what ranks are ahead of it */
 
 typedef struct {
@@ -263,17 +244,13 @@ typedef struct {
     uint8_t *is_early;                      /* [n_p2ps] launches are told ahead of their times */
     uint32_t coll_place[ORR_N_GROUPS][256]; /* first place of (group, communicator), or ORR_NONE */
     uint32_t pair_place[ORR_N_GROUPS][256];
-    int64_t *end_ns;      /* [max_steps * n_ranks] */
-    int64_t *window_ns;   /* [ORR_WINDOWS * n_ranks * ORR_N_OWNERS] */
-    uint32_t *to_end;     /* [max_steps] ranks that have yet to end the step */
-    OrrCommSum *sums;     /* [ORR_WINDOWS * (n_colls + n_p2ps)] */
-    OrrLaunch *launches;  /* [ORR_LAUNCH_STEPS * n_colls * n_ranks]; NULL: none wanted */
-    OrrLogged *log;       /* NULL: no path wanted */
-    OrrTaken *taken;      /* [n_ranks * ORR_LOG_STEPS * taken_calls], with a log */
-    uint32_t taken_calls; /* of the role with most calls */
-    uint64_t *log_first;  /* [n_ranks * ORR_N_STREAMS] into log; capacity: ORR_LOG_STEPS steps */
-    uint32_t *lane_items; /* [n_roles * ORR_N_STREAMS] items of a step */
-    uint32_t ended_step;  /* the last step that all ranks have ended, ORR_NONE at first */
+    int64_t *end_ns;     /* [max_steps * n_ranks] */
+    int64_t *window_ns;  /* [ORR_WINDOWS * n_ranks * ORR_N_OWNERS] */
+    uint32_t *to_end;    /* [max_steps] ranks that have yet to end the step */
+    OrrCommSum *sums;    /* [ORR_WINDOWS * (n_colls + n_p2ps)] */
+    OrrLaunch *launches; /* [ORR_LAUNCH_STEPS * n_colls * n_ranks]; NULL: none wanted */
+    OrrCauses *causes;   /* NULL: no path wanted */
+    uint32_t ended_step; /* the last step that all ranks have ended, ORR_NONE at first */
     bool is_over;
     uint64_t n_events, n_taken; /* handled; taken from the global queue */
     char *mismatch;             /* two members brought different collectives */
@@ -308,8 +285,6 @@ void orr_exec__rate_event(OrrExec *x, uint32_t r);
 void orr_exec__look(OrrExec *x, uint32_t r);
 /* take.c */
 void orr_exec__pass(OrrExec *x, uint32_t r, uint32_t generation);
-void orr_exec__log_under_way(OrrExec *x);
-void orr_exec__log_pass(const OrrExec *x, uint32_t r, uint32_t step, uint32_t call);
 /* island.c */
 void orr_exec__islands_new(OrrExec *x);
 void orr_exec__islands_clear(OrrExec *x);
@@ -322,10 +297,9 @@ void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change);
 static inline bool orr_exec__slows_kernels(const OrrExec *x, uint32_t purpose) {
     return x->bound->rate[0][purpose] < ORR_RATE_ONE || x->bound->rate[1][purpose] < ORR_RATE_ONE;
 }
-void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, uint32_t index,
-                        int64_t end_ns);
-bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, uint32_t index,
-                      int64_t *end_ns);
+void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPastEnd end);
+const OrrPastEnd *orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker,
+                                   uint32_t index);
 /* block.c */
 void orr_exec__block_start(OrrExec *x, uint32_t r, const OrrItem *item, int64_t start_ns);
 void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
@@ -365,7 +339,7 @@ void orr_exec__show(const OrrExec *x, const OrrSpan *span);
 OrrOwner orr_exec__wait_owner(const OrrExec *x, const OrrEnded *e);
 void orr_exec__idle(OrrExec *x, uint32_t r, uint32_t cause, int64_t ready_ns, int64_t start_ns);
 void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
-void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t step);
+void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step);
 void orr_exec__result(OrrExec *x, OrrExecResult *result);
 static inline uint32_t orr_exec__sum_index(const OrrExec *x, uint8_t type, uint32_t what) {
     return type == ORR_ITEM_COLL ? what : x->bound->program->n_colls + what;
@@ -383,9 +357,6 @@ static inline bool orr_exec__is_longest(const OrrExec *x, uint32_t r, uint32_t s
     return launch->step != step + 1 || wait_ns >= launch->wait_ns;
 }
 /* path.c */
-void orr_exec__log(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
-OrrLogged *orr_exec__logged(const OrrExec *x, uint32_t r, uint32_t s, uint32_t index);
-OrrTaken *orr_exec__taken(const OrrExec *x, uint32_t r, uint32_t step, uint32_t call);
 void orr_exec__path(const OrrExec *x, int64_t begin_ns, int64_t end_ns, uint32_t step,
                     int64_t path_ns[ORR_N_PATH_OWNERS]);
 

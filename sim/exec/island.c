@@ -219,10 +219,8 @@ static void grow(OrrHistory *h) {
     h->first = 0;
 }
 
-/* Item @index of the stream since the beginning, @item of its step, ends at @end_ns: kept for the
- * external streams that will ask for it. */
-void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, uint32_t index,
-                        int64_t end_ns) {
+/* Item @item of the step of stream @s ends: kept for the external streams that will ask for it. */
+void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPastEnd end) {
     uint32_t asked = x->compiled->roles[x->bound->role[r]].asked[s][item] & x->external_mask;
     for (; asked; asked &= asked - 1) {
         uint32_t asker = __builtin_ctz(asked);
@@ -233,22 +231,19 @@ void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, uint3
             drop_before(h, oldest_asked(x, r, s, asker));
         if (h->n == h->capacity)
             grow(h);
-        uint32_t at = (h->first + h->n++) & (h->capacity - 1);
-        h->entry[at].end_ns = end_ns;
-        h->entry[at].index = index;
+        h->entry[(h->first + h->n++) & (h->capacity - 1)] = end;
     }
 }
 
-/* When item @index of the stream ended; false if the asker has asked for a later one before. It
+/* The end of item @index of the stream; NULL if the asker has asked for a later one before. It
  * asks in order, so what is older is dropped. */
-bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, uint32_t index,
-                      int64_t *end_ns) {
+const OrrPastEnd *orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker,
+                                   uint32_t index) {
     if (x->history_of[s][asker] == UINT8_MAX)
-        return false;
+        return NULL;
     OrrHistory *h = history_of(x, r, s, asker);
     drop_before(h, index);
     if (h->n == 0 || h->entry[h->first].index != index)
-        return false;
-    *end_ns = h->entry[h->first].end_ns;
-    return true;
+        return NULL;
+    return &h->entry[h->first];
 }

@@ -1,5 +1,5 @@
 /* Streams of a rank: when the head of a stream may start, and what its end sets free. */
-#include "sim/exec/exec_priv.h"
+#include "sim/exec/cause.h"
 #include "sim/exec/jitter.h"
 
 static const OrrCompiledRole *role_of(const OrrExec *x, uint32_t r) {
@@ -57,6 +57,7 @@ typedef struct {
     bool has_wait;         /* `stream` and `index` are what ended last, at ready_ns */
     uint8_t stream;
     uint32_t index;
+    uint32_t cause; /* record of that item; ORR_NONE: it is the last of its stream */
     int64_t ready_ns;
     int64_t begin_ns; /* the same of what is waited for outside of the call; and its stream */
     uint32_t begin_cause;
@@ -83,14 +84,22 @@ static void consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint3
         orr_jitter_wait(x->jitter, q, o->free_ns);
     int64_t end = o->free_ns;
     /* an older item of a local stream that ran ahead; else it ended before anything that counts */
-    if (o->completed > need &&
-        (!x->is_external[s] || x->is_external[q] || !orr_exec__recall(x, r, q, s, need - 1, &end)))
-        return;
+    uint32_t cause = ORR_NONE;
+    if (o->completed > need) {
+        if (!x->is_external[s] || x->is_external[q])
+            return;
+        const OrrPastEnd *past = orr_exec__recall(x, r, q, s, need - 1);
+        if (!past)
+            return;
+        end = past->end_ns;
+        cause = past->cause;
+    }
     if (end > w->ready_ns || (end == w->ready_ns && w->has_wait && q < w->stream)) {
         w->ready_ns = end;
         w->has_wait = true;
         w->stream = q;
         w->index = need - 1;
+        w->cause = cause;
     }
 }
 
@@ -146,6 +155,13 @@ static void set_blocked(OrrRank *rank, uint32_t s, const OrrWaiting *w) {
     l->blocked_on = stream;
 }
 
+/* The record of what a stream of rank @r was found to wait for last. */
+static uint32_t cause_of(OrrExec *x, uint32_t r, uint32_t s, const OrrWaiting *w) {
+    if (w->has_wait && w->cause != ORR_NONE)
+        return w->cause;
+    return orr_exec__last_cause(x, r, w->has_wait ? w->stream : s);
+}
+
 /* What the head waited for last, now that it may start; what made it wait, if communication. */
 static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaiting *w) {
     OrrRank *rank = &x->ranks[r];
@@ -153,6 +169,8 @@ static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaitin
     l->pred = w->has_wait ? ORR_PRED_WAIT : ORR_PRED_PREVIOUS;
     l->pred_stream = w->has_wait ? w->stream : s;
     l->pred_index = w->has_wait ? w->index : l->completed - 1;
+    if (x->causes)
+        orr_exec__lane_cause(x, r, s)->waited = cause_of(x, r, s, w);
     if (!(x->charged_mask & 1u << s))
         return; /* nobody asks what it waited for */
     OrrTrail *trail = &rank->trail[s];
@@ -180,6 +198,8 @@ static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item, int64_t ready
         rank->sync_ns = ready_ns;
         rank->sync_stream = l->pred == ORR_PRED_WAIT ? l->pred_stream : ORR_STREAM_COMPUTE;
         rank->sync_index = l->pred_index;
+        if (x->causes)
+            x->causes->syncs[r] = orr_exec__lane_cause(x, r, ORR_STREAM_HOST)->waited;
         if (x->jitter)
             orr_jitter_sync(x->jitter, x, r);
     }
@@ -224,13 +244,16 @@ static void post_launch(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
 
 /* The head starts when the host has issued it: since its last synchronisation the host has never
  * stopped, so that is where the chain of causes goes on. */
-static void note_issue_bound(OrrRank *rank, uint32_t s) {
+static void note_issue_bound(OrrExec *x, uint32_t r, uint32_t s) {
+    OrrRank *rank = &x->ranks[r];
     OrrLane *l = &rank->lane[s];
     bool has_synced = rank->sync_index != ORR_NONE;
     l->pred = has_synced ? ORR_PRED_HOST_SYNC : ORR_PRED_HOST;
     l->pred_stream = has_synced ? rank->sync_stream : l->pred_stream;
     if (has_synced)
         l->pred_index = rank->sync_index;
+    if (x->causes)
+        orr_exec__lane_cause(x, r, s)->waited = has_synced ? x->causes->syncs[r] : ORR_NONE;
 }
 
 /* Whether the head of the stream has all that it waits for outside of its call; if so notes in
@@ -246,6 +269,8 @@ bool orr_exec__find_begin(OrrExec *x, uint32_t r, uint32_t s, int k, OrrBegin *b
     begin->begin_ns[k] = w.begin_ns;
     begin->cause[k] = w.begin_cause;
     begin->index[k] = w.has_wait ? w.index : rank->lane[s].completed - 1;
+    if (x->causes)
+        begin->made[k] = cause_of(x, r, s, &w);
     if (s == ORR_STREAM_COMPUTE || w.begin_cause == s)
         return true;
     begin->blocker = rank->trail[w.begin_cause].ended;
@@ -291,7 +316,7 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
             ready = rank->sync_ns;
             cause = rank->sync_stream;
         }
-        note_issue_bound(rank, s);
+        note_issue_bound(x, r, s);
     }
     if (item->type == ORR_ITEM_BLOCK) {
         if (s == ORR_STREAM_COMPUTE) {
@@ -319,8 +344,6 @@ void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s) {
     uint32_t purpose = orr_exec__purpose(x, item, &takes_sms);
     l->state = ORR_LANE_RUNNING;
     l->start_ns = l->arrived_ns = x->now_ns;
-    if (x->log)
-        x->ranks[r].trail[s].last_rank = r;
     if (takes_sms && x->is_external[s])
         orr_exec__unstable(x, r, purpose, +1);
     if (takes_sms)
@@ -385,12 +408,15 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
     }
     if (x->jitter)
         orr_jitter_complete(x->jitter, r, s);
-    if (x->log)
-        orr_exec__log(x, r, s, item);
+    if (x->causes && item->type == ORR_ITEM_BLOCK)
+        orr_exec__cause_block(x, r, s, item);
     if (item->type != ORR_ITEM_BLOCK && (x->ended_mask & 1u << s))
         leave_trail(&rank->trail[s], l, item);
     if (!x->is_external[s] && (item->waiters & x->external_mask))
-        orr_exec__remember(x, r, s, row_of(x, r, s)->base[s] + l->item, l->completed, x->now_ns);
+        orr_exec__remember(
+            x, r, s, row_of(x, r, s)->base[s] + l->item,
+            (OrrPastEnd){x->now_ns, l->completed,
+                         x->causes ? orr_exec__lane_cause(x, r, s)->last : ORR_NONE});
     l->free_ns = x->now_ns;
     if (s == ORR_STREAM_COMPUTE)
         rank->idle_from_ns = x->now_ns;
@@ -400,7 +426,7 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
     l->item++;
     orr_exec__settle_head(x, r, s);
     if (item->is_step_end)
-        orr_exec__step_end(x, r, step);
+        orr_exec__step_end(x, r, s, step);
     orr_exec__try_start(x, r, s);
     orr_exec__wake(x, r, s);
 }

@@ -1,7 +1,7 @@
 /* Communication: meetings of the members of a collective and of the two ends of a send, their
  * latency and transfer. */
 #include "sim/base/large.h"
-#include "sim/exec/exec_priv.h"
+#include "sim/exec/cause.h"
 #include "sim/exec/jitter.h"
 
 #include <string.h>
@@ -256,18 +256,12 @@ void orr_exec__flow_ended(void *data, uint32_t activity, uint32_t owner) {
     orr_exec__push_end(x, owner, x->now_ns);
 }
 
-/* A part of a batch of sends and receives has ended for rank @r; @peer arrived last if it did. */
-static void part_ended(OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns, int64_t latency_ns,
-                       uint32_t peer) {
+/* A part of a batch of sends and receives has ended for rank @r. */
+static void part_ended(OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns, OrrMet *met) {
     OrrLane *l = &x->ranks[r].lane[s];
-    bool is_late = arrived_ns > l->arrived_ns;
-    if (is_late)
-        l->arrived_ns = arrived_ns;
-    if (x->log) {
-        OrrTrail *trail = &x->ranks[r].trail[s];
-        trail->latency_ns = latency_ns;
-        trail->last_rank = is_late ? peer : trail->last_rank;
-    }
+    if (x->causes)
+        orr_exec__cause_part(x, r, s, met);
+    l->arrived_ns = MAX(l->arrived_ns, arrived_ns);
     if (--l->pending == 0)
         orr_exec__complete(x, r, s);
 }
@@ -281,15 +275,21 @@ static bool is_first_part(const OrrExec *x, uint32_t r, uint32_t s) {
 static void pair_end(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     uint32_t source = place->ends[0], target = place->ends[1];
-    int64_t arrived = place->arrived_ns, latency = orr_exec__plan(place)->latency_ns;
-    uint32_t receive_stream = place->receive_stream;
+    int64_t arrived = place->arrived_ns;
+    uint32_t receive_stream = place->receive_stream, last = place->last_rank;
     bool has_receiver = true;
+    OrrMet met;
+    if (x->causes) {
+        orr_exec__cause_prefetch(x, source, place->stream);
+        orr_exec__cause_prefetch(x, target, receive_stream);
+        met = orr_exec__met(x, last, last == source ? place->stream : receive_stream, arrived,
+                            orr_exec__plan(place)->latency_ns);
+    }
     if (place->is_eager) {
         has_receiver = orr_pair_send(&place->pair) == ORR_MEET_COMPLETE;
         place->eager_delivered += !has_receiver;
         place->is_eager = 0;
     }
-    uint32_t last = place->last_rank;
     if (x->jitter) {
         orr_jitter_deliver(x->jitter, id, source, place->stream,
                            is_first_part(x, source, place->stream));
@@ -297,9 +297,9 @@ static void pair_end(OrrExec *x, uint32_t id) {
             orr_jitter_deliver(x->jitter, id, target, receive_stream,
                                is_first_part(x, target, receive_stream));
     }
-    part_ended(x, source, place->stream, arrived, latency, last);
+    part_ended(x, source, place->stream, arrived, &met);
     if (has_receiver)
-        part_ended(x, target, receive_stream, arrived, latency, last);
+        part_ended(x, target, receive_stream, arrived, &met);
 }
 
 /* --self-check: no transfer or collective is faster than its latency and its own cap allow. */
@@ -330,18 +330,20 @@ void orr_exec__comm_end(OrrExec *x, uint32_t id) {
         return;
     }
     const OrrBoundGroup *g = &x->bound->groups[place->group];
-    uint32_t stream = place->stream, last = place->last_rank;
-    int64_t arrived = place->arrived_ns, latency = orr_exec__plan(place)->latency_ns;
+    uint32_t stream = place->stream;
+    int64_t arrived = place->arrived_ns;
+    OrrMet met;
+    if (x->causes)
+        met =
+            orr_exec__met(x, place->last_rank, stream, arrived, orr_exec__plan(place)->latency_ns);
     for (uint32_t m = g->first_member[place->index];
          x->jitter && m < g->first_member[place->index + 1]; m++)
         orr_jitter_deliver(x->jitter, id, g->members[m], stream, true);
     for (uint32_t m = g->first_member[place->index]; m < g->first_member[place->index + 1]; m++) {
         OrrLane *l = &x->ranks[g->members[m]].lane[stream];
         l->arrived_ns = arrived;
-        if (x->log) {
-            x->ranks[g->members[m]].trail[stream].latency_ns = latency;
-            x->ranks[g->members[m]].trail[stream].last_rank = last;
-        }
+        if (x->causes)
+            orr_exec__cause_coll(x, g->members[m], stream, &met);
         orr_exec__complete(x, g->members[m], stream);
     }
 }
@@ -446,8 +448,6 @@ bool orr_exec__arrive_early(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *i
     l->state = ORR_LANE_RUNNING;
     l->start_ns = l->arrived_ns = start_ns;
     l->pending = p->n_parts;
-    if (x->log)
-        x->ranks[r].trail[s].last_rank = r;
     for (uint32_t i = 0; i < p->n_parts; i++)
         arrive_part(x, r, s, p->first_part + i, false, start_ns);
     return true;

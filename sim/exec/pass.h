@@ -72,8 +72,10 @@ struct OrrPassWork {
     OrrPassWork *next; /* of those that are free */
     const OrrCompiledSegment *segment;
     uint32_t step, call;
-    uint32_t n;      /* members */
-    uint32_t n_told; /* of them: to their ends */
+    uint32_t n;       /* members */
+    uint32_t cause;   /* record with its begins, for the path; ORR_NONE: none yet */
+    uint32_t n_known; /* and changes of rates that this has */
+    uint32_t n_told;  /* of them: to their ends */
     bool is_tp_told;
     bool is_stale;     /* rates have changed since it was evaluated */
     bool is_looked_at; /* at the end of this instant */
@@ -108,8 +110,6 @@ struct OrrPasses {
     OrrBegin *begins;
     OrrPassWork *whole; /* work space of passes that are taken at once */
     OrrPassWork *spare;
-    OrrRateChange *logged; /* of passes in the log */
-    uint32_t n_logged, logged_room;
 };
 
 /* Ranks of the island of @r: a TP group, or itself. */
@@ -155,9 +155,5 @@ void orr_exec__recursion(const OrrExec *x, OrrPassWork *w, const OrrRateChange *
 void orr_exec__recursion_sums(OrrExec *x, const OrrPassWork *w, const uint32_t *list);
 /* In which order members came to its collectives. */
 void orr_exec__recursion_meetings(OrrExec *x, const OrrPassWork *w, const uint32_t *list);
-
-/* The same for the log: writes what the items of the pass were. */
-void orr_exec__recursion_log(const OrrExec *x, OrrPassWork *w, const OrrRateChange *changes,
-                             uint32_t n_changes);
 
 #endif

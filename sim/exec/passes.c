@@ -299,6 +299,8 @@ void orr_exec__passes_new(OrrExec *x) {
         p->calls[r] = find_calls(x, &x->compiled->roles[r]);
     p->islands = g_new0(OrrIslandPass, x->n_islands);
     p->begins = orr_large_new(x->bound->n_ranks * sizeof *p->begins);
+    for (uint32_t r = 0; r < x->bound->n_ranks; r++)
+        p->begins[r].made[0] = p->begins[r].made[1] = ORR_NONE;
     p->whole = orr_pass__work_new(p);
 }
 
@@ -325,6 +327,5 @@ void orr_exec__passes_clear(OrrExec *x) {
     g_free(p->need);
     g_free(p->islands);
     free(p->begins);
-    g_free(p->logged);
     g_free(p);
 }

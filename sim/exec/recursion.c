@@ -18,7 +18,6 @@ typedef struct {
     const OrrItem *blocks, *colls;
     const uint32_t *need_coll, *need_block; /* of each block, of each collective */
     uint32_t n_blocks, n_colls;
-    const OrrCallRow *row, *all; /* for the log, else NULL: the call's row, the totals of a step */
 } Recursion;
 
 static const uint32_t full_rate[2] = {ORR_RATE_ONE, ORR_RATE_ONE};
@@ -69,73 +68,9 @@ static void charge_wait(const Recursion *v, OrrPassMember *m, uint32_t n_ended) 
     own(m, ORR_OWN_EXPOSED_FIRST + v->x->bound->program->colls[e->what].purpose, before);
 }
 
-static uint32_t index_of(const Recursion *v, uint32_t s, uint32_t item) {
-    return v->w->step * v->all->base[s] + v->row->base[s] + item;
-}
-
-/* An entry of the log for item @i of a stream, and what it waited for: the other stream, or what
- * was before. */
-static OrrLogged *log_item(const Recursion *v, const OrrPassMember *m, uint32_t s, uint32_t i,
-                           bool is_other, uint32_t other_item) {
-    const OrrBegin *b = m->begin;
-    uint32_t k = s == ORR_STREAM_COMPUTE ? 0 : 1;
-    uint32_t other = k == 0 ? ORR_STREAM_TP : ORR_STREAM_COMPUTE;
-    OrrLogged *g = orr_exec__logged(v->x, m->rank, s, index_of(v, s, i));
-    *g = (OrrLogged){.pred = ORR_PRED_PREVIOUS, .pred_stream = s};
-    if (is_other) {
-        g->pred = ORR_PRED_WAIT;
-        g->pred_stream = other;
-        g->pred_index = index_of(v, other, other_item);
-    } else if (i == 0) {
-        g->pred = b->cause[k] == s ? ORR_PRED_PREVIOUS : ORR_PRED_WAIT;
-        g->pred_stream = b->cause[k];
-        g->pred_index = b->index[k];
-    } else {
-        g->pred_index = index_of(v, s, i - 1);
-    }
-    return g;
-}
-
-static void log_block(const Recursion *v, const OrrPassMember *m, int64_t end_ns) {
-    const OrrBegin *b = m->begin;
-    uint32_t need = v->need_coll[m->done], what = v->blocks[m->done].what;
-    bool has_waited = m->has_waited;
-    if (m->done == 0 && need > 0 && b->cause[0] > ORR_STREAM_TP &&
-        m->end_ns[1][need - 1] == b->begin_ns[0])
-        has_waited = true; /* both at once: the smaller stream counts */
-    OrrLogged *g = log_item(v, m, ORR_STREAM_COMPUTE, m->done, has_waited, need - 1);
-    g->type = ORR_ITEM_BLOCK;
-    g->what = what;
-    g->start_ns = g->arrived_ns = m->block_start_ns;
-    g->end_ns = end_ns;
-    g->extra_ns = end_ns - m->block_start_ns - m->times[what].work_ns;
-    g->last_rank = m->rank;
-}
-
-static void log_collective(const Recursion *v, uint32_t j, uint32_t n, const OrrPlan *plan) {
-    const OrrPassMember *all = v->w->members;
-    uint32_t last = ORR_NONE;
-    for (uint32_t i = 0; i < n; i++)
-        if (all[i].start_ns == all[i].last.arrived_ns)
-            last = MIN(last, all[i].rank);
-    for (uint32_t i = 0; i < n; i++) {
-        OrrLogged *g =
-            log_item(v, &all[i], ORR_STREAM_TP, j, all[i].is_block_bound, v->need_block[j] - 1);
-        g->type = ORR_ITEM_COLL;
-        g->what = v->colls[j].what;
-        g->start_ns = all[i].start_ns;
-        g->arrived_ns = all[i].last.arrived_ns;
-        g->end_ns = all[i].tp_free_ns;
-        g->latency_ns = plan->latency_ns;
-        g->last_rank = last;
-    }
-}
-
 static void end_block(const Recursion *v, OrrPassMember *m, int64_t end_ns) {
     const OrrBlockTime *t = &m->times[v->blocks[m->done].what];
     own(m, ORR_OWN_INTERFERENCE, end_ns - m->block_start_ns - t->work_ns);
-    if (v->row)
-        log_block(v, m, end_ns);
     m->free_ns = m->end_ns[0][m->done++] = end_ns;
     m->is_walking = false;
 }
@@ -288,8 +223,6 @@ static void collective(const Recursion *v, uint32_t j, uint32_t n) {
         m->waits[j].wait_ns = arrived - m->start_ns;
         m->waits[j].transfer_ns = end - arrived;
     }
-    if (v->row)
-        log_collective(v, j, n, plan);
 }
 
 static void begin_member(const Recursion *v, OrrPassMember *m, const OrrPassStart *s) {
@@ -420,19 +353,6 @@ void orr_exec__recursion(const OrrExec *x, OrrPassWork *w, const OrrRateChange *
     for (uint32_t i = 0; i < w->n; i++) {
         begin_member(&v, &all[i], &w->starts[i]);
         all[i].same_as = i > 0 && is_same(&v, &all[i], &all[0]) ? 0 : i;
-    }
-    evaluate(&v);
-}
-
-void orr_exec__recursion_log(const OrrExec *x, OrrPassWork *w, const OrrRateChange *changes,
-                             uint32_t n_changes) {
-    Recursion v = prepare(x, w, changes, n_changes);
-    const OrrCompiledRole *role = orr_pass__role(x, w->members[0].rank);
-    v.row = &role->rows[w->call];
-    v.all = &role->rows[role->n_calls];
-    for (uint32_t i = 0; i < w->n; i++) {
-        begin_member(&v, &w->members[i], &w->starts[i]);
-        w->members[i].same_as = i;
     }
     evaluate(&v);
 }

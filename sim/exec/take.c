@@ -5,7 +5,7 @@
  * streams at the instants at which another could see it: the end of its last collective, of a block
  * that an external stream waits for, of a member's last block. A change of rates makes what is
  * still to come be evaluated again, from the begin. */
-#include "sim/exec/pass.h"
+#include "sim/exec/way.h"
 
 #include <string.h>
 
@@ -52,6 +52,11 @@ static OrrPassWork *take_work(OrrExec *x) {
     return w;
 }
 
+static OrrPastEnd past_end(OrrExec *x, OrrPassWork *w, OrrPassSpot at, uint32_t index) {
+    return (OrrPastEnd){result_of(w, at.member)->end_ns[at.lane][at.item], index,
+                        x->causes ? orr_exec__way(x, w, at) : ORR_NONE};
+}
+
 /* Blocks of the compute stream that end by @until_ns are told to it; whether any was. */
 static bool tell_blocks(OrrExec *x, OrrPassWork *w, uint32_t m, int64_t until_ns) {
     const OrrPassMember *e = result_of(w, m);
@@ -65,11 +70,14 @@ static bool tell_blocks(OrrExec *x, OrrPassWork *w, uint32_t m, int64_t until_ns
     for (; s->n_told < n && e->end_ns[0][s->n_told] <= until_ns; s->n_told++) {
         const OrrItem *item = orr_pass__item(x, w->segment, ORR_STREAM_COMPUTE, s->n_told);
         if (item->waiters & x->external_mask)
-            orr_exec__remember(x, r, ORR_STREAM_COMPUTE, base + s->n_told, l->completed,
-                               e->end_ns[0][s->n_told]);
+            orr_exec__remember(x, r, ORR_STREAM_COMPUTE, base + s->n_told,
+                               past_end(x, w, (OrrPassSpot){m, 0, s->n_told}, l->completed));
         l->completed++;
         l->free_ns = e->end_ns[0][s->n_told];
     }
+    if (x->causes && s->n_told > was)
+        orr_exec__lane_cause(x, r, ORR_STREAM_COMPUTE)->last =
+            orr_exec__way(x, w, (OrrPassSpot){m, 0, s->n_told - 1});
     if (s->n_told == n) {
         l->item = n;
         l->state = ORR_LANE_BLOCKED;
@@ -94,8 +102,11 @@ static void tell_tp(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
         OrrTrail *trail = &x->ranks[list[m]].trail[ORR_STREAM_TP];
         for (uint32_t i = 0; i < n; i++)
             if (orr_pass__item(x, w->segment, ORR_STREAM_TP, i)->waiters & x->external_mask)
-                orr_exec__remember(x, list[m], ORR_STREAM_TP, base + i, l->completed + i,
-                                   e->end_ns[1][i]);
+                orr_exec__remember(x, list[m], ORR_STREAM_TP, base + i,
+                                   past_end(x, w, (OrrPassSpot){m, 1, i}, l->completed + i));
+        if (x->causes)
+            orr_exec__lane_cause(x, list[m], ORR_STREAM_TP)->last =
+                orr_exec__way(x, w, (OrrPassSpot){m, 1, n - 1});
         l->free_ns = e->end_ns[1][n - 1];
         l->completed += n;
         l->item = n;
@@ -125,43 +136,9 @@ static int64_t next_told(const OrrExec *x, const OrrPassWork *w) {
     return next_ns;
 }
 
-/* For the path, should it come by. */
-static void note_taken(OrrExec *x, const OrrIslandPass *pass, const OrrPassWork *w) {
-    OrrPasses *p = x->passes;
-    uint32_t first = p->n_logged, n = pass->n_changes;
-    if (first + n > p->logged_room) {
-        p->logged_room = 2 * (first + n);
-        p->logged = g_renew(OrrRateChange, p->logged, p->logged_room);
-    }
-    for (uint32_t i = 0; i < n; i++)
-        p->logged[p->n_logged++] = pass->changes[i];
-    for (uint32_t m = 0; m < w->n; m++) {
-        const OrrBegin *b = &w->starts[m].begin;
-        *orr_exec__taken(x, w->members[m].rank, w->step, w->call) =
-            (OrrTaken){.begin_ns = {b->begin_ns[0], b->begin_ns[1]},
-                       .cause = {b->cause[0], b->cause[1]},
-                       .index = {b->index[0], b->index[1]},
-                       .outer = {b->outer[0], b->outer[1]},
-                       .first_change = b->first_change,
-                       .logged = first,
-                       .n_logged = n,
-                       .step = w->step,
-                       .is_set = true};
-    }
-}
-
-/* The run is over: the path may ask for what has ended of passes under way. */
-void orr_exec__log_under_way(OrrExec *x) {
-    for (uint32_t i = 0; x->passes && i < x->n_islands; i++)
-        if (x->passes->islands[i].work)
-            note_taken(x, &x->passes->islands[i], x->passes->islands[i].work);
-}
-
 /* All members have ended the pass. */
 static void end_pass(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, const uint32_t *list) {
     orr_exec__recursion_sums(x, w, list);
-    if (x->log)
-        note_taken(x, pass, w);
     if (pass->work) {
         pass->work = NULL;
         w->next = x->passes->spare;
@@ -177,6 +154,8 @@ static void tell(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, int64_t until_
     uint8_t moved[ORR_MAX_ISLAND] = {0};
     uint32_t n_colls = w->segment->n_items[ORR_STREAM_TP];
     bool is_tp = !w->is_tp_told && result_of(w, 0)->end_ns[1][n_colls - 1] <= until_ns;
+    if (x->causes)
+        orr_exec__ways_begin(x, w);
     for (uint32_t m = 0; m < n; m++)
         moved[m] = tell_blocks(x, w, m, until_ns);
     if (is_tp)
@@ -222,6 +201,7 @@ static OrrPassWork *enter(OrrExec *x, uint32_t r, OrrIslandPass *pass) {
     w->step = l->step;
     w->call = l->call;
     w->n = n;
+    w->cause = ORR_NONE;
     fill_starts(x, w, list);
     evaluate(x, pass, w);
     return w;
@@ -242,28 +222,4 @@ void orr_exec__pass(OrrExec *x, uint32_t r, uint32_t generation) {
     if (!w)
         return;
     tell(x, pass, w, is_at_once(x, r, w->call) ? INT64_MAX : x->now_ns);
-}
-
-/* Evaluates a pass that was taken once more, after the run, for what its items waited for. */
-void orr_exec__log_pass(const OrrExec *x, uint32_t r, uint32_t step, uint32_t call) {
-    OrrPassWork *w = x->passes->whole;
-    const uint32_t *list;
-    w->n = orr_pass__members(x, &r, &list);
-    w->segment = &x->compiled->segments[orr_pass__role(x, r)->calls[call].segment];
-    w->step = step;
-    w->call = call;
-    const OrrTaken *t = NULL;
-    for (uint32_t m = 0; m < w->n; m++) {
-        OrrTaken *taken = orr_exec__taken(x, list[m], step, call);
-        t = taken;
-        OrrBegin *b = &w->starts[m].begin;
-        memcpy(b->begin_ns, t->begin_ns, sizeof b->begin_ns);
-        memcpy(b->cause, t->cause, sizeof b->cause);
-        memcpy(b->index, t->index, sizeof b->index);
-        memcpy(b->outer, t->outer, sizeof b->outer);
-        b->first_change = t->first_change;
-        w->members[m].rank = list[m];
-        taken->is_set = false;
-    }
-    orr_exec__recursion_log(x, w, x->passes->logged + t->logged, t->n_logged);
 }

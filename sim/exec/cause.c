@@ -1,0 +1,209 @@
+/* Records of what items waited for, written as the items end. */
+#include "sim/exec/cause.h"
+
+#include "sim/base/large.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_WORDS 1024u /* ours: room for the first records */
+
+static const OrrMet no_met = {.rank = ORR_NONE, .cause = ORR_NONE, .record = ORR_NONE};
+
+/* Streams of sends and receives. */
+static void sent_new(OrrExec *x) {
+    OrrCauses *c = x->causes;
+    const OrrProgram *p = x->bound->program;
+    memset(c->sent_of, UINT8_MAX, sizeof c->sent_of);
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].kind == ORR_OP_P2P && c->sent_of[p->ops[i].stream] == UINT8_MAX)
+            c->sent_of[p->ops[i].stream] = c->n_sent++;
+    gsize n = (gsize)x->bound->n_ranks * c->n_sent;
+    c->sent = orr_large_new((n + 1) * sizeof *c->sent);
+    c->lates = orr_large_new((n + 1) * sizeof *c->lates);
+    for (gsize i = 0; i < n; i++)
+        c->sent[i] = c->lates[i] = no_met;
+}
+
+void orr_exec__causes_new(OrrExec *x) {
+    if (!x->options->has_path)
+        return;
+    gsize n = x->bound->n_ranks, n_lanes = n * ORR_N_STREAMS;
+    OrrCauses *c = x->causes = g_new0(OrrCauses, 1);
+    sent_new(x);
+    c->lanes = orr_large_new((n_lanes + 1) * sizeof *c->lanes);
+    c->syncs = g_new(uint32_t, n + 1);
+    c->ends = g_new0(OrrStepCause, x->max_steps);
+    c->floor_ns = INT64_MIN;
+    for (gsize i = 0; i < n_lanes; i++)
+        c->lanes[i] = (OrrLaneCause){ORR_NONE, ORR_NONE};
+    for (gsize r = 0; r < n; r++)
+        c->syncs[r] = ORR_NONE;
+    for (uint32_t k = 0; k < x->max_steps; k++)
+        c->ends[k] = (OrrStepCause){INT64_MIN, {.cause = ORR_NONE}};
+    orr_exec__causes_clear_up(x);
+}
+
+void orr_exec__causes_clear(OrrExec *x) {
+    OrrCauses *c = x->causes;
+    if (!c)
+        return;
+    g_free(c->words);
+    g_free(c->starts);
+    g_free(c->marks);
+    g_free(c->before);
+    free(c->lanes);
+    free(c->sent);
+    free(c->lates);
+    g_free(c->syncs);
+    g_free(c->ends);
+    g_free(c->ways);
+    g_free(c->way_records);
+    g_free(c);
+}
+
+static void grow(OrrCauses *c, uint32_t n_words) {
+    uint32_t old = c->capacity / 64 + 1;
+    c->capacity += c->capacity / 2 + LEAST_WORDS + n_words;
+    c->words = g_renew(uint64_t, c->words, c->capacity);
+    c->starts = g_renew(uint64_t, c->starts, c->capacity / 64 + 1);
+    if (c->n_words == 0)
+        old = 0;
+    memset(c->starts + old, 0, (c->capacity / 64 + 1 - old) * sizeof *c->starts);
+}
+
+/* A record with room for @n_ns times; names stay as they are until the next clearing up. */
+OrrCause *orr_exec__cause_add(OrrExec *x, OrrCauseType type, uint32_t n_ns, uint32_t *id) {
+    OrrCauses *c = x->causes;
+    uint32_t n_words = ORR_CAUSE_HEAD_WORDS + n_ns;
+    if (n_words > c->capacity - c->n_words)
+        grow(c, n_words);
+    *id = c->n_words;
+    c->n_words += n_words;
+    c->starts[*id >> 6] |= UINT64_C(1) << (*id & 63);
+    OrrCause *cause = orr_exec__cause(x, *id);
+    *cause = (OrrCause){.type = type, .n_words = n_words, .cause = ORR_NONE};
+    return cause;
+}
+
+static void end_with(OrrExec *x, uint32_t r, uint32_t s, uint32_t id) {
+    *orr_exec__lane_cause(x, r, s) = (OrrLaneCause){id, ORR_NONE};
+}
+
+/* A block of the stream ends now. */
+void orr_exec__cause_block(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
+    const OrrLane *l = &x->ranks[r].lane[s];
+    uint32_t id;
+    OrrCause *cause = orr_exec__cause_add(x, ORR_CAUSE_BLOCK, ORR_CAUSE_N_NS, &id);
+    cause->rank = r;
+    cause->pred = l->pred;
+    cause->pred_stream = l->pred_stream;
+    cause->pred_index = l->pred_index;
+    cause->cause = orr_exec__lane_cause(x, r, s)->waited;
+    cause->what = item->what;
+    cause->ns[ORR_CAUSE_START] = cause->ns[ORR_CAUSE_ARRIVED] = l->start_ns;
+    cause->ns[ORR_CAUSE_END] = x->now_ns;
+    cause->ns[ORR_CAUSE_PART] = s == ORR_STREAM_COMPUTE ? x->ranks[r].progress.extra_ns : 0;
+    end_with(x, r, s, id);
+}
+
+/* Rank @r was the last to come to a meeting that ends now, on stream @s, with the item that it is
+ * at: nobody who took part in it has moved on yet. */
+OrrMet orr_exec__met(const OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns,
+                     int64_t latency_ns) {
+    const OrrLane *l = &x->ranks[r].lane[s];
+    bool takes_sms;
+    return (OrrMet){.ns = {l->start_ns, arrived_ns, x->now_ns, latency_ns},
+                    .rank = r,
+                    .cause = orr_exec__lane_cause(x, r, s)->waited,
+                    .pred_index = l->pred_index,
+                    .what = orr_exec__purpose(x, orr_exec__head(x, r, s), &takes_sms),
+                    .pred = l->pred,
+                    .pred_stream = l->pred_stream,
+                    .record = ORR_NONE};
+}
+
+static uint32_t record_of(OrrExec *x, OrrMet *met) {
+    if (met->record != ORR_NONE)
+        return met->record;
+    OrrCause *cause = orr_exec__cause_add(x, ORR_CAUSE_COMM, ORR_CAUSE_N_NS, &met->record);
+    cause->rank = met->rank;
+    cause->pred = met->pred;
+    cause->pred_stream = met->pred_stream;
+    cause->pred_index = met->pred_index;
+    cause->cause = met->cause;
+    cause->what = met->what;
+    memcpy(cause->ns, met->ns, sizeof met->ns);
+    return met->record;
+}
+
+/* The collective of the stream ends now with the meeting. */
+void orr_exec__cause_coll(OrrExec *x, uint32_t r, uint32_t s, OrrMet *met) {
+    end_with(x, r, s, record_of(x, met));
+}
+
+static OrrMet *of_lane(const OrrExec *x, OrrMet *mets, uint32_t r, uint32_t s) {
+    return &mets[(gsize)r * x->causes->n_sent + x->causes->sent_of[s]];
+}
+
+/* The sends and receives that have ended last on the stream become a record. */
+uint32_t orr_exec__cause_sent(OrrExec *x, uint32_t r, uint32_t s) {
+    return orr_exec__lane_cause(x, r, s)->last = record_of(x, of_lane(x, x->causes->sent, r, s));
+}
+
+/* Sends and receives end now. Who came himself later than the others waited for none of them. */
+static void end_sent(OrrExec *x, uint32_t r, uint32_t s, const OrrMet *met) {
+    OrrMet *sent = of_lane(x, x->causes->sent, r, s);
+    *sent = *met;
+    if (met->ns[ORR_CAUSE_ARRIVED] < x->ranks[r].lane[s].start_ns)
+        *sent = orr_exec__met(x, r, s, met->ns[ORR_CAUSE_ARRIVED], met->ns[ORR_CAUSE_PART]);
+    end_with(x, r, s, ORR_CAUSE_SENT);
+}
+
+/* A part of sends and receives ends now: of all who came last the smallest counts. */
+void orr_exec__cause_part(OrrExec *x, uint32_t r, uint32_t s, const OrrMet *met) {
+    const OrrLane *l = &x->ranks[r].lane[s];
+    if (x->bound->program->p2ps[orr_exec__head(x, r, s)->what].n_parts == 1) {
+        end_sent(x, r, s, met);
+        return;
+    }
+    OrrMet *late = of_lane(x, x->causes->lates, r, s);
+    int64_t arrived_ns = met->ns[ORR_CAUSE_ARRIVED];
+    uint32_t so_far = late->rank == ORR_NONE ? r : late->rank;
+    if (arrived_ns > l->arrived_ns || (arrived_ns == l->arrived_ns && met->rank < so_far))
+        *late = *met;
+    late->ns[ORR_CAUSE_PART] = met->ns[ORR_CAUSE_PART];
+    if (l->pending == 1)
+        orr_exec__cause_batch(x, r, s);
+}
+
+/* The last part ends now, or all had been delivered before. */
+void orr_exec__cause_batch(OrrExec *x, uint32_t r, uint32_t s) {
+    OrrMet *late = of_lane(x, x->causes->lates, r, s);
+    if (late->rank == ORR_NONE || late->rank == r)
+        *late = orr_exec__met(x, r, s, x->ranks[r].lane[s].arrived_ns, late->ns[ORR_CAUSE_PART]);
+    late->ns[ORR_CAUSE_END] = x->now_ns;
+    end_sent(x, r, s, late);
+    *late = no_met;
+}
+
+/* The rank has ended the step with the last item of stream @s. */
+void orr_exec__cause_step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step) {
+    OrrStepCause *end = &x->causes->ends[step];
+    if (x->now_ns < end->end_ns || (x->now_ns == end->end_ns && r > end->spot.rank))
+        return;
+    *end = (OrrStepCause){x->now_ns,
+                          {.cause = orr_exec__last_cause(x, r, s),
+                           .rank = r,
+                           .stream = s,
+                           .index = x->ranks[r].lane[s].completed - 1}};
+}
+
+/* All have ended step @step, and another one is to come. The step that is told will begin at the
+ * end of this or later; if they never settle, a mean step before their end: see orr_exec__result.
+ */
+void orr_exec__cause_floor(OrrExec *x, uint32_t step) {
+    OrrCauses *c = x->causes;
+    int64_t since_first = c->ends[step].end_ns - c->ends[0].end_ns;
+    c->floor_ns = c->ends[step].end_ns - since_first / (x->max_steps - 1) - 1;
+}
