@@ -35,7 +35,7 @@ static int64_t charge_span(OrrExec *x, uint32_t r, const OrrEnded *e, int64_t en
     uint32_t n = x->bound->program->n_colls + x->bound->program->n_p2ps;
     OrrCommSum *sum =
         &x->sums[(e->step % ORR_WINDOWS) * n + orr_exec__sum_index(x, e->type, e->what)];
-    sum->exposed_ns += (double)(wait + transfer) * x->bound->weight[r];
+    sum->exposed_ns += (double)(wait + transfer) * rank->weight;
     return to - from - wait - transfer;
 }
 
@@ -81,7 +81,7 @@ void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
     uint32_t n = x->bound->program->n_colls + x->bound->program->n_p2ps;
     OrrCommSum *sum =
         &x->sums[(l->step % ORR_WINDOWS) * n + orr_exec__sum_index(x, item->type, item->what)];
-    double weight = x->bound->weight[r];
+    double weight = x->ranks[r].weight;
     sum->count += weight;
     sum->transfer_ns += (double)(x->now_ns - l->arrived_ns) * weight;
     sum->wait_ns += (double)(l->arrived_ns - l->start_ns) * weight;
@@ -125,7 +125,7 @@ static void add_block(const OrrExec *x, uint32_t hw, uint32_t block, uint32_t ti
  * once a step, since which they are is the role's. */
 static void charge_kernels(OrrExec *x, uint32_t r) {
     OrrRank *rank = &x->ranks[r];
-    const OrrCompiledRole *role = &x->compiled->roles[x->bound->role[r]];
+    const OrrCompiledRole *role = x->ranks[r].role;
     uint32_t from = rank->accounted, to = rank->lane[ORR_STREAM_COMPUTE].completed;
     uint32_t n = role->rows[role->n_calls].base[ORR_STREAM_COMPUTE];
     rank->accounted = to;

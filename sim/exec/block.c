@@ -20,7 +20,7 @@ static int64_t drawn(const OrrProgress *p, int64_t ns) {
 static void show_kernel(OrrExec *x, uint32_t r, const OrrBlockKernel *k, int64_t begun,
                         int64_t end) {
     const OrrLane *l = &x->ranks[r].lane[ORR_STREAM_COMPUTE];
-    const OrrCompiledRole *role = &x->compiled->roles[x->bound->role[r]];
+    const OrrCompiledRole *role = x->ranks[r].role;
     const OrrCall *call = &role->calls[l->call];
     OrrSpan span = {.rank = r,
                     .step = l->step,
@@ -182,10 +182,12 @@ void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item
 /* Lowers the rates to what resident kernels leave: those of the island, or external ones. */
 void orr_exec__lower_rate(const OrrExec *x, uint32_t r, bool is_inner, uint32_t rate[2]) {
     const OrrRank *rank = &x->ranks[r];
-    for (uint32_t k = 0; k < ORR_N_COMM_KINDS; k++)
+    for (uint32_t k = 0; k < ORR_N_COMM_KINDS; k++) {
+        if ((is_inner ? rank->inner[k] : rank->resident[k]) == 0)
+            continue;
         for (int c = 0; c < 2; c++)
-            if ((is_inner ? rank->inner[k] : rank->resident[k]) > 0)
-                rate[c] = MIN(rate[c], x->bound->rate[c][k]);
+            rate[c] = MIN(rate[c], x->bound->rate[c][k]);
+    }
 }
 
 /* Kernels of the rank go on at the rate that what is resident leaves them. */

@@ -237,6 +237,26 @@ static void compile_cross(Compiler *k, const OrrCall *call, const OrrCall *calls
     }
 }
 
+static void compile_crosses(Compiler *k, OrrCompiledRole *role) {
+    uint32_t n = role->n_calls;
+    GArray *cross = g_array_new(FALSE, FALSE, sizeof(OrrCrossWait));
+    g_autoptr(GArray) mine = g_array_new(FALSE, FALSE, sizeof(OrrCrossWait));
+    role->first_cross = g_new(uint32_t, (gsize)n * ORR_N_STREAMS + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        role->rows[i].first_cross = cross->len;
+        g_array_set_size(mine, 0);
+        compile_cross(k, &role->calls[i], role->calls, role, mine);
+        for (uint32_t s = 0; s < ORR_N_STREAMS; s++) {
+            role->first_cross[i * ORR_N_STREAMS + s] = cross->len;
+            for (uint32_t w = 0; w < mine->len; w++)
+                if (g_array_index(mine, OrrCrossWait, w).stream == s)
+                    g_array_append_val(cross, g_array_index(mine, OrrCrossWait, w));
+        }
+    }
+    role->rows[n].first_cross = role->first_cross[n * ORR_N_STREAMS] = cross->len;
+    role->cross = (OrrCrossWait *)g_array_free(cross, FALSE);
+}
+
 /* Who asks for which item of a step, call by call: OrrItem.waiters says it of any call. */
 static void note_asked(Compiler *k, OrrCompiledRole *role) {
     uint32_t n = role->n_calls;
@@ -284,13 +304,7 @@ static void compile_role(Compiler *k, uint32_t r) {
             role->next_call[i * ORR_N_STREAMS + s] =
                 i == n || has_items ? i : role->next_call[(i + 1) * ORR_N_STREAMS + s];
         }
-    GArray *cross = g_array_new(FALSE, FALSE, sizeof(OrrCrossWait));
-    for (uint32_t i = 0; i < n; i++) {
-        role->rows[i].first_cross = cross->len;
-        compile_cross(k, &role->calls[i], role->calls, role, cross);
-    }
-    role->rows[n].first_cross = cross->len;
-    role->cross = (OrrCrossWait *)g_array_free(cross, FALSE);
+    compile_crosses(k, role);
     note_asked(k, role);
 }
 
@@ -352,6 +366,7 @@ void orr_compiled_free(OrrCompiled *c) {
     for (uint32_t r = 0; r < c->bound->program->n_roles; r++) {
         g_free(c->roles[r].rows);
         g_free(c->roles[r].cross);
+        g_free(c->roles[r].first_cross);
         g_free(c->roles[r].next_call);
         for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
             g_free(c->roles[r].asked[s]);

@@ -59,8 +59,11 @@ typedef struct {
 typedef struct {
     uint32_t n_calls;
     const OrrCall *calls;
-    OrrCallRow *rows; /* [n_calls + 1] */
-    OrrCrossWait *cross;
+    OrrCallRow *rows;    /* [n_calls + 1] */
+    OrrCrossWait *cross; /* by call, of a call by stream */
+    /* [n_calls * ORR_N_STREAMS + 1] the first cross wait of a call's stream; the next one's is the
+     * end */
+    uint32_t *first_cross;
     /* [(n_calls + 1) * ORR_N_STREAMS] the first call from this one on that has items on a stream;
      * n_calls: none */
     uint32_t *next_call;

@@ -26,13 +26,13 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     x->max_steps = options->max_steps ? options->max_steps : DEFAULT_STEPS;
     x->compiled = orr_compile(bound);
     orr_queue_init(&x->queue);
+    x->ranks = orr_large_new((gsize)bound->n_ranks * sizeof *x->ranks);
     orr_exec__places_new(x);
     orr_exec__islands_new(x);
     orr_exec__rooms_new(x);
     if (bound->n_links > 0)
         x->fluid = orr_fluid_new(bound->capacity, bound->n_links);
     uint32_t n_comms = bound->program->n_colls + bound->program->n_p2ps;
-    x->ranks = orr_large_new((gsize)bound->n_ranks * sizeof *x->ranks);
     x->end_ns = g_new0(int64_t, (gsize)x->max_steps * bound->n_ranks);
     x->window_ns =
         orr_large_new((gsize)ORR_WINDOWS * bound->n_ranks * ORR_N_OWNERS * sizeof *x->window_ns);
@@ -42,6 +42,8 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     for (uint32_t k = 0; k < x->max_steps; k++)
         x->to_end[k] = bound->n_ranks;
     for (uint32_t r = 0; r < bound->n_ranks; r++) {
+        x->ranks[r].role = &x->compiled->roles[bound->role[r]];
+        x->ranks[r].weight = bound->weight[r];
         for (int c = 0; c < 2; c++)
             x->ranks[r].rate[c] = x->ranks[r].outer[c] = ORR_RATE_ONE;
         x->ranks[r].sync_index = ORR_NONE;
@@ -149,7 +151,7 @@ static void tell_progress(const OrrExec *x) {
     uint32_t stride = MAX(x->bound->n_ranks / PROGRESS_RANKS, 1u);
     for (uint32_t r = 0; r < x->bound->n_ranks; r += stride) {
         const OrrLane *l = &x->ranks[r].lane[ORR_STREAM_COMPUTE];
-        uint32_t n = x->compiled->roles[x->bound->role[r]].n_calls;
+        uint32_t n = x->ranks[r].role->n_calls;
         uint64_t done = l->step * 1000ull + (n > 0 ? l->call * 1000ull / n : 0);
         least = MIN(least, done);
     }
@@ -189,7 +191,7 @@ static void stuck(const OrrExec *x, GError **error) {
     g_autoptr(GString) text = g_string_new("execution stopped: ranks wait for each other for ever");
     uint32_t shown = 0;
     for (uint32_t r = 0; r < x->bound->n_ranks && shown < 8; r++) {
-        const OrrCompiledRole *role = &x->compiled->roles[x->bound->role[r]];
+        const OrrCompiledRole *role = x->ranks[r].role;
         for (uint32_t s = 1; s < ORR_N_STREAMS; s++) {
             const OrrLane *l = &x->ranks[r].lane[s];
             if (l->state == ORR_LANE_DONE || shown >= 8)
@@ -208,7 +210,7 @@ static void stuck(const OrrExec *x, GError **error) {
 
 static void count(const OrrExec *x, OrrExecResult *result) {
     for (uint32_t r = 0; r < x->bound->n_ranks; r++) {
-        const OrrCompiledRole *role = &x->compiled->roles[x->bound->role[r]];
+        const OrrCompiledRole *role = x->ranks[r].role;
         result->n_operations += role->n_ops * result->n_steps;
         result->n_blocks += role->n_blocks * result->n_steps;
     }

@@ -75,13 +75,16 @@ typedef struct {
 
 typedef struct {
     OrrLane lane[ORR_N_STREAMS];
-    uint16_t waiting_for[ORR_N_STREAMS]; /* streams whose head waits for this one, a bit each */
-    uint32_t wait_need[ORR_N_STREAMS];   /* and until how many items of that one have ended */
+    const OrrCompiledRole *role;
+    uint32_t weight; /* of OrrBound */
+    uint32_t island;
     int64_t idle_from_ns; /* idle time of the compute stream is accounted up to here */
     int64_t host_base_ns; /* issue time = base + host time of the program so far */
-    int64_t sync_ns;      /* when the last host synchronisation returned */
-    uint32_t sync_index;  /* item that it waited for; ORR_NONE before the first */
-    uint8_t sync_stream;  /* its stream */
+    uint16_t waiting_for[ORR_N_STREAMS]; /* streams whose head waits for this one, a bit each */
+    uint32_t wait_need[ORR_N_STREAMS];   /* and until how many items of that one have ended */
+    int64_t sync_ns;                     /* when the last host synchronisation returned */
+    uint32_t sync_index;                 /* item that it waited for; ORR_NONE before the first */
+    uint8_t sync_stream;                 /* its stream */
     uint8_t is_probed;
     uint32_t rate[2];   /* of its kernels: the least of outer and what inner leaves */
     uint32_t outer[2];  /* what external communication leaves; of old while changes are noted */
@@ -212,7 +215,6 @@ typedef struct {
     OrrCompiled *compiled;
     OrrQueue queue; /* external events and islands */
     OrrIsland *islands;
-    uint32_t *island_of; /* [n_ranks] */
     uint32_t n_islands;
     uint8_t is_external[ORR_N_STREAMS]; /* streams whose meetings leave the island */
     uint16_t external_mask;             /* the same, a bit each */

@@ -83,9 +83,8 @@ void orr_exec__islands_new(OrrExec *x) {
     bool is_grouped = x->is_local_group[ORR_GROUP_TP];
     const OrrBoundGroup *tp = &b->groups[ORR_GROUP_TP];
     x->n_islands = is_grouped ? tp->n_groups : b->n_ranks;
-    x->island_of = orr_large_new((b->n_ranks + 1) * sizeof *x->island_of);
     for (uint32_t r = 0; r < b->n_ranks; r++)
-        x->island_of[r] = is_grouped ? tp->group_of[r] : r;
+        x->ranks[r].island = is_grouped ? tp->group_of[r] : r;
     x->islands = orr_large_new(x->n_islands * sizeof *x->islands);
     for (uint32_t i = 0; i < x->n_islands; i++) {
         orr_queue_init(&x->islands[i].queue);
@@ -102,7 +101,6 @@ void orr_exec__islands_clear(OrrExec *x) {
             g_free(x->history[i].entry);
     free(x->history);
     free(x->islands);
-    g_free(x->island_of);
 }
 
 /* The global queue must know when the island has its next event. */
@@ -118,7 +116,7 @@ static void announce(OrrExec *x, uint32_t i) {
 
 void orr_exec__push_local(OrrExec *x, uint32_t r, int64_t time_ns, uint32_t class,
                           uint32_t generation, uint32_t id) {
-    uint32_t i = x->island_of[r];
+    uint32_t i = x->ranks[r].island;
     orr_queue_push(&x->islands[i].queue, time_ns, class, generation, id);
     announce(x, i);
 }
@@ -153,12 +151,12 @@ void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held) {
     if (l->is_held == is_held)
         return;
     l->is_held = is_held;
-    x->islands[x->island_of[r]].n_held += is_held ? 1 : -1;
+    x->islands[x->ranks[r].island].n_held += is_held ? 1 : -1;
 }
 
 /* An external communication will be launched: the island must not go beyond that unawares. */
 void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t purpose) {
-    OrrIsland *island = &x->islands[x->island_of[r]];
+    OrrIsland *island = &x->islands[x->ranks[r].island];
     if (!orr_exec__slows_kernels(x, purpose))
         return;
     orr_exec__disturb_pass(x, r);
@@ -169,7 +167,7 @@ void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t pu
 /* It has been launched (+1) or has ended (-1). While some are pending the bound stays, perhaps too
  * early: that costs speed only. */
 void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change) {
-    OrrIsland *island = &x->islands[x->island_of[r]];
+    OrrIsland *island = &x->islands[x->ranks[r].island];
     if (!orr_exec__slows_kernels(x, purpose))
         return;
     island->n_unstable += change;
@@ -179,15 +177,15 @@ void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change) {
 
 /* The oldest item of stream @s that the asker can still ask for, by what its head waits for. */
 static uint32_t oldest_asked(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker) {
-    const OrrCompiledRole *role = &x->compiled->roles[x->bound->role[r]];
+    const OrrCompiledRole *role = x->ranks[r].role;
     const OrrLane *l = &x->ranks[r].lane[asker];
     const OrrCallRow *row = &role->rows[l->call];
     const OrrItem *item = orr_exec__head(x, r, asker);
     uint32_t step = l->step * role->rows[role->n_calls].base[s], least = UINT32_MAX;
-    for (uint32_t i = row->first_cross; item->has_cross && i < row[1].first_cross; i++) {
+    const uint32_t *first = &role->first_cross[l->call * ORR_N_STREAMS + asker];
+    for (uint32_t i = first[0]; item->has_cross && i < first[1]; i++) {
         const OrrCrossWait *c = &role->cross[i];
-        if (c->stream == asker && c->item == l->item && c->src_stream == s &&
-            c->steps_back <= l->step)
+        if (c->item == l->item && c->src_stream == s && c->steps_back <= l->step)
             least =
                 MIN(least, step - c->steps_back * role->rows[role->n_calls].base[s] + c->src_count);
     }
@@ -221,7 +219,7 @@ static void grow(OrrHistory *h) {
 
 /* Item @item of the step of stream @s ends: kept for the external streams that will ask for it. */
 void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPastEnd end) {
-    uint32_t asked = x->compiled->roles[x->bound->role[r]].asked[s][item] & x->external_mask;
+    uint32_t asked = x->ranks[r].role->asked[s][item] & x->external_mask;
     for (; asked; asked &= asked - 1) {
         uint32_t asker = __builtin_ctz(asked);
         OrrHistory *h = history_of(x, r, s, asker);

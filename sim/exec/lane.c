@@ -3,7 +3,7 @@
 #include "sim/exec/jitter.h"
 
 static const OrrCompiledRole *role_of(const OrrExec *x, uint32_t r) {
-    return &x->compiled->roles[x->bound->role[r]];
+    return x->ranks[r].role;
 }
 
 static const OrrCallRow *row_of(const OrrExec *x, uint32_t r, uint32_t s) {
@@ -119,9 +119,10 @@ static void waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrI
     uint32_t syncs = l->step * all->syncs_before + row->syncs_before + item->n_syncs_before;
     if (syncs > 0 && s != ORR_STREAM_HOST && rank->lane[ORR_STREAM_HOST].completed < syncs)
         miss(x, ORR_STREAM_HOST, syncs, w);
-    for (uint32_t i = row->first_cross; item->has_cross && i < row[1].first_cross; i++) {
+    const uint32_t *first = &role->first_cross[l->call * ORR_N_STREAMS + s];
+    for (uint32_t i = first[0]; item->has_cross && i < first[1]; i++) {
         const OrrCrossWait *c = &role->cross[i];
-        if (c->stream == s && c->item == l->item && c->steps_back <= l->step)
+        if (c->item == l->item && c->steps_back <= l->step)
             consider(x, r, s, c->src_stream,
                      (l->step - c->steps_back) * all->base[c->src_stream] + c->src_count, w);
     }

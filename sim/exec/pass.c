@@ -136,7 +136,7 @@ void orr_exec__check_in(OrrExec *x, uint32_t r, uint32_t s) {
     OrrRank *rank = &x->ranks[r];
     OrrLane *c = &rank->lane[ORR_STREAM_COMPUTE], *t = &rank->lane[ORR_STREAM_TP];
     const OrrLane *mine = &rank->lane[s];
-    const OrrIsland *island = &x->islands[x->island_of[r]];
+    const OrrIsland *island = &x->islands[x->ranks[r].island];
     const OrrCompiledSegment *cs =
         &x->compiled->segments[orr_pass__role(x, r)->calls[mine->call].segment];
     bool has_tp = cs->n_items[ORR_STREAM_TP] > 0, is_ready = true;

@@ -104,6 +104,8 @@ struct OrrPasses {
     uint8_t *is_quiet; /* [n_segments] none such is launched before its end */
     uint8_t **calls;   /* [n_roles][n_calls] ORR_PASS_ */
     uint32_t *need;    /* [items] of the other lane that must have ended */
+    uint32_t *shown; /* [items] the next of its lane, or itself, that an external stream waits for,
+                      * counted from the first; the number of items: none */
     uint32_t most_items, most_members;
     uint16_t loud_mask; /* external streams with communication that slows kernels */
     OrrIslandPass *islands;
@@ -125,14 +127,14 @@ static inline uint32_t orr_pass__members(const OrrExec *x, const uint32_t *r,
     return tp->first_member[g + 1] - tp->first_member[g];
 }
 static inline const OrrCompiledRole *orr_pass__role(const OrrExec *x, uint32_t r) {
-    return &x->compiled->roles[x->bound->role[r]];
+    return x->ranks[r].role;
 }
 static inline const OrrItem *orr_pass__item(const OrrExec *x, const OrrCompiledSegment *cs,
                                             uint32_t s, uint32_t i) {
     return &x->compiled->items[cs->first_item[s] + i];
 }
 static inline OrrIslandPass *orr_pass__of(const OrrExec *x, uint32_t r) {
-    return &x->passes->islands[x->island_of[r]];
+    return &x->passes->islands[x->ranks[r].island];
 }
 
 OrrPassWork *orr_pass__work_new(const OrrPasses *p);

@@ -238,16 +238,21 @@ static void find_passes(OrrExec *x) {
     g_autofree uint8_t *is_awaited = awaited_items(x, n_items);
     bool may_open = !ends_elsewhere(x);
     p->need = g_new0(uint32_t, n_items + 1);
+    p->shown = g_new0(uint32_t, n_items + 1);
     p->is_pass = g_new0(uint8_t, n + 1);
     p->is_open = g_new0(uint8_t, n + 1);
     p->is_quiet = g_new0(uint8_t, n + 1);
     for (uint32_t s = 0; s < n; s++) {
         const OrrCompiledSegment *cs = &x->compiled->segments[s];
-        for (uint32_t k = 0; k < ORR_PASS_LANES; k++)
-            for (uint32_t i = 0; i < cs->n_items[orr_pass_lane[k]]; i++) {
+        for (uint32_t k = 0; k < ORR_PASS_LANES; k++) {
+            uint32_t n_lane = cs->n_items[orr_pass_lane[k]], next = n_lane;
+            for (uint32_t i = n_lane; i-- > 0;) {
                 uint32_t at = cs->first_item[orr_pass_lane[k]] + i;
                 p->need[at] = need_of(x, &x->compiled->items[at], orr_pass_lane[1 - k]);
+                next = x->compiled->items[at].waiters & x->external_mask ? i : next;
+                p->shown[at] = next;
             }
+        }
         if (!has_known_items(x, cs) || !has_known_waiters(x, cs, is_awaited))
             continue;
         p->is_open[s] = may_open && is_open(x, cs);
@@ -325,6 +330,7 @@ void orr_exec__passes_clear(OrrExec *x) {
     g_free(p->is_open);
     g_free(p->is_quiet);
     g_free(p->need);
+    g_free(p->shown);
     g_free(p->islands);
     free(p->begins);
     g_free(p);

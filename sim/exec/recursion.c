@@ -196,7 +196,7 @@ static void collective(const Recursion *v, uint32_t j, uint32_t n) {
     }
     const OrrItem *item = &v->colls[j];
     const OrrPlan *plan = orr_exec__private_plan(x, x->bound->program->colls[item->what].group,
-                                                 x->island_of[all[0].rank], item->what);
+                                                 x->ranks[all[0].rank].island, item->what);
     int64_t end = arrived + orr_exec__private_ns(plan);
     bool takes_sms;
     uint32_t purpose = orr_exec__purpose(x, item, &takes_sms);
@@ -280,14 +280,20 @@ static const OrrItem *collectives(const OrrExec *x, const OrrPassWork *w) {
     return x->compiled->items + w->segment->first_item[ORR_STREAM_TP];
 }
 
-/* Sums over the members; whole nanoseconds, so their order does not matter. */
+/* Sums over the members; whole nanoseconds, so neither their order nor taking those that are the
+ * same together matters. */
 void orr_exec__recursion_sums(OrrExec *x, const OrrPassWork *w, const uint32_t *list) {
     const OrrProgram *p = x->bound->program;
     uint32_t n_comms = p->n_colls + p->n_p2ps, n_colls = w->segment->n_items[ORR_STREAM_TP];
     OrrCommSum *sums = x->sums + (gsize)(w->step % ORR_WINDOWS) * n_comms;
+    double same = 0; /* weight of those that are as the first */
+    for (uint32_t i = 0; i < w->n; i++)
+        same += w->members[i].same_as == 0 ? x->ranks[list[i]].weight : 0;
     for (uint32_t i = 0; i < w->n; i++) {
-        const OrrPassMember *m = &w->members[w->members[i].same_as];
-        double weight = x->bound->weight[list[i]];
+        const OrrPassMember *m = &w->members[i];
+        if (i > 0 && m->same_as == 0)
+            continue;
+        double weight = i == 0 ? same : x->ranks[list[i]].weight;
         for (uint32_t j = 0; j < n_colls; j++) {
             OrrCommSum *sum = &sums[collectives(x, w)[j].what];
             sum->count += weight;

@@ -38,7 +38,7 @@ static void fill_starts(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
 
 /* Whether nothing can slow its kernels from outside to its end. */
 static bool is_at_once(const OrrExec *x, uint32_t r, uint32_t call) {
-    const OrrIsland *island = &x->islands[x->island_of[r]];
+    const OrrIsland *island = &x->islands[x->ranks[r].island];
     return island->n_unstable == 0 && island->n_pending == 0 &&
            (x->passes->calls[x->bound->role[r]][call] & ORR_PASS_WHOLE);
 }
@@ -52,9 +52,19 @@ static OrrPassWork *take_work(OrrExec *x) {
     return w;
 }
 
-static OrrPastEnd past_end(OrrExec *x, OrrPassWork *w, OrrPassSpot at, uint32_t index) {
-    return (OrrPastEnd){result_of(w, at.member)->end_ns[at.lane][at.item], index,
-                        x->causes ? orr_exec__way(x, w, at) : ORR_NONE};
+/* Keeps ends of items, from @at to before item @end, that external streams will ask for; the lane
+ * has been told of none of them. */
+static void remember(OrrExec *x, OrrPassWork *w, OrrPassSpot at, uint32_t end) {
+    uint32_t r = w->members[at.member].rank, s = orr_pass_lane[at.lane];
+    const uint32_t *shown = x->passes->shown + w->segment->first_item[s];
+    const int64_t *end_ns = result_of(w, at.member)->end_ns[at.lane];
+    uint32_t base = orr_pass__role(x, r)->rows[w->call].base[s];
+    uint32_t completed = x->ranks[r].lane[s].completed - at.item;
+    while (at.item < end && (at.item = shown[at.item]) < end) {
+        OrrPastEnd past = {end_ns[at.item], completed + at.item,
+                           x->causes ? orr_exec__way(x, w, at) : ORR_NONE};
+        orr_exec__remember(x, r, s, base + at.item++, past);
+    }
 }
 
 /* Blocks of the compute stream that end by @until_ns are told to it; whether any was. */
@@ -64,18 +74,14 @@ static bool tell_blocks(OrrExec *x, OrrPassWork *w, uint32_t m, int64_t until_ns
     uint32_t r = w->members[m].rank, n = w->segment->n_items[ORR_STREAM_COMPUTE], was = s->n_told;
     OrrRank *rank = &x->ranks[r];
     OrrLane *l = &rank->lane[ORR_STREAM_COMPUTE];
-    uint32_t base = orr_pass__role(x, r)->rows[w->call].base[ORR_STREAM_COMPUTE];
-    if (was == n)
+    while (s->n_told < n && e->end_ns[0][s->n_told] <= until_ns)
+        s->n_told++;
+    if (s->n_told == was)
         return false;
-    for (; s->n_told < n && e->end_ns[0][s->n_told] <= until_ns; s->n_told++) {
-        const OrrItem *item = orr_pass__item(x, w->segment, ORR_STREAM_COMPUTE, s->n_told);
-        if (item->waiters & x->external_mask)
-            orr_exec__remember(x, r, ORR_STREAM_COMPUTE, base + s->n_told,
-                               past_end(x, w, (OrrPassSpot){m, 0, s->n_told}, l->completed));
-        l->completed++;
-        l->free_ns = e->end_ns[0][s->n_told];
-    }
-    if (x->causes && s->n_told > was)
+    remember(x, w, (OrrPassSpot){m, 0, was}, s->n_told);
+    l->completed += s->n_told - was;
+    l->free_ns = e->end_ns[0][s->n_told - 1];
+    if (x->causes)
         orr_exec__lane_cause(x, r, ORR_STREAM_COMPUTE)->last =
             orr_exec__way(x, w, (OrrPassSpot){m, 0, s->n_told - 1});
     if (s->n_told == n) {
@@ -88,22 +94,18 @@ static bool tell_blocks(OrrExec *x, OrrPassWork *w, uint32_t m, int64_t until_ns
         orr_pass__end_rates(x, r, false);
         w->n_told++;
     }
-    return s->n_told > was;
+    return true;
 }
 
 static void tell_tp(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
     uint32_t n = w->segment->n_items[ORR_STREAM_TP];
-    uint32_t base = orr_pass__role(x, list[0])->rows[w->call].base[ORR_STREAM_TP];
     if (x->launches)
         orr_exec__recursion_meetings(x, w, list);
     for (uint32_t m = 0; m < w->n; m++) {
         const OrrPassMember *e = result_of(w, m);
         OrrLane *l = &x->ranks[list[m]].lane[ORR_STREAM_TP];
         OrrTrail *trail = &x->ranks[list[m]].trail[ORR_STREAM_TP];
-        for (uint32_t i = 0; i < n; i++)
-            if (orr_pass__item(x, w->segment, ORR_STREAM_TP, i)->waiters & x->external_mask)
-                orr_exec__remember(x, list[m], ORR_STREAM_TP, base + i,
-                                   past_end(x, w, (OrrPassSpot){m, 1, i}, l->completed + i));
+        remember(x, w, (OrrPassSpot){m, 1, 0}, n);
         if (x->causes)
             orr_exec__lane_cause(x, list[m], ORR_STREAM_TP)->last =
                 orr_exec__way(x, w, (OrrPassSpot){m, 1, n - 1});
@@ -122,16 +124,14 @@ static void tell_tp(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
 /* The next instant at which others can see something of the pass. */
 static int64_t next_told(const OrrExec *x, const OrrPassWork *w) {
     uint32_t n = w->segment->n_items[ORR_STREAM_COMPUTE];
+    const uint32_t *shown = x->passes->shown + w->segment->first_item[ORR_STREAM_COMPUTE];
     int64_t next_ns = INT64_MAX;
     if (!w->is_tp_told)
         next_ns = result_of(w, 0)->end_ns[1][w->segment->n_items[ORR_STREAM_TP] - 1];
     for (uint32_t m = 0; m < w->n; m++) {
         uint32_t i = w->starts[m].n_told;
-        while (i + 1 < n &&
-               !(orr_pass__item(x, w->segment, ORR_STREAM_COMPUTE, i)->waiters & x->external_mask))
-            i++;
         if (i < n)
-            next_ns = MIN(next_ns, result_of(w, m)->end_ns[0][i]);
+            next_ns = MIN(next_ns, result_of(w, m)->end_ns[0][MIN(shown[i], n - 1)]);
     }
     return next_ns;
 }
