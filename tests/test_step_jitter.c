@@ -74,23 +74,43 @@ static Costs costs(const char *job, const char *sets, const char *jitter, uint32
     return c;
 }
 
-/* Both draw from the same model; the mean is Clark's approximation, so next to the error of the
- * seeds a sixth of what jitter costs is allowed (doc/models/perturbations.md has the measured
- * differences). */
+typedef struct {
+    const char *job, *sets, *jitter;
+} Layout;
+
+/* Both draw from the same model; the mean is an approximation, so next to the error of the seeds a
+ * twentieth of what jitter costs is allowed (doc/models/perturbations.md has the measured
+ * differences, of more seeds). */
 static void test_the_mean_of_a_folded_step_is_that_of_drawn_ones(void **state) {
     (void)state;
-    static const char *const rows[] = {
-        SMALL CLUSTER(8) "layout.tp=8;layout.pp=1;layout.dp=1;batch.global=4 sequences",
-        SMALL CLUSTER(4) "layout.tp=1;layout.pp=4;layout.dp=1;batch.global=8 sequences",
-        SMALL CLUSTER(2) "layout.tp=1;layout.pp=1;layout.dp=2;batch.global=8 sequences",
-        SMALL CLUSTER(32) "layout.tp=2;layout.pp=2;layout.dp=8;batch.global=32 sequences",
+    static const Layout rows[] = {
+        {"tiny-pipeline",
+         SMALL CLUSTER(8) "layout.tp=8;layout.pp=1;layout.dp=1;batch.global=4 sequences", "0.1"},
+        {"tiny-pipeline",
+         SMALL CLUSTER(4) "layout.tp=1;layout.pp=4;layout.dp=1;batch.global=8 sequences", "0.1"},
+        {"tiny-pipeline",
+         SMALL CLUSTER(2) "layout.tp=1;layout.pp=1;layout.dp=2;batch.global=8 sequences", "0.1"},
+        {"tiny-pipeline",
+         SMALL CLUSTER(32) "layout.tp=2;layout.pp=2;layout.dp=8;batch.global=32 sequences", "0.1"},
+        /* buckets keep the network busy as long as the kernels run, and longer */
+        {"tiny-pipeline",
+         SMALL CLUSTER(16) "layout.tp=1;layout.pp=1;layout.dp=16;batch.global=32 sequences", "0.1"},
+        {"tiny-pipeline",
+         SMALL CLUSTER(16) "layout.tp=2;layout.pp=1;layout.dp=8;batch.global=32 sequences", "0.1"},
+        {"tiny-pipeline",
+         SMALL CLUSTER(16) "layout.tp=1;layout.pp=1;layout.dp=16;layout.zero_stage=3;"
+                           "batch.global=16 sequences",
+         "0.1"},
+        {"llama3-8b-8", "network.seed=0", "0.02"},
+        {"llama3-8b-8", "layout.zero_stage=1", "0.02"},
+        {"llama2-7b-fms-96", "network.seed=0", "0.02"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-        Costs c = costs("tiny-pipeline", rows[i], "0.1", 60);
+        Costs c = costs(rows[i].job, rows[i].sets, rows[i].jitter, 60);
         double mean = c.mean_ns - c.sound_ns, drawn = c.drawn_ns - c.sound_ns;
-        if (mean <= 0 || drawn <= 0 || fabs(mean - drawn) > 1.5 * c.within_ns + drawn / 6)
-            fail_msg("%s: jitter costs %.0f ns in the mean, %.0f +- %.0f ns drawn", rows[i], mean,
-                     drawn, c.within_ns);
+        if (mean <= 0 || drawn <= 0 || fabs(mean - drawn) > 1.5 * c.within_ns + drawn / 20)
+            fail_msg("%s: jitter costs %.0f ns in the mean, %.0f +- %.0f ns drawn", rows[i].sets,
+                     mean, drawn, c.within_ns);
     }
 }
 

@@ -84,21 +84,26 @@ static uint32_t factor(const OrrExec *x, uint32_t r) {
     return x->draws ? orr_jitter_factor(x->draws, r, l->step, l->call, l->item) : ORR_RATE_ONE;
 }
 
-/* Work of the block that its end hangs on: all, or that from the kernel on which the host holds up.
- */
-static int64_t decisive_ns(const OrrExec *x, uint32_t r, const OrrProgress *p, int64_t start_ns,
-                           int64_t work_ns) {
+/* Work of the block that its end hangs on: all, or that from the kernel on which the host holds up;
+ * as long as it takes at the present rates. */
+static double decisive_ns(const OrrExec *x, uint32_t r, const OrrProgress *p, int64_t start_ns,
+                          int64_t work_ns) {
     const OrrBlock *block = &x->compiled->blocks[p->block];
     const OrrBlockKernel *k = x->compiled->kernels + block->first_kernel;
-    int64_t left = 0, decisive = work_ns, latest = start_ns + work_ns;
+    int64_t left = 0, latest = start_ns + work_ns;
+    double slowed = 0, decisive = 0;
+    bool is_held = false;
     for (uint32_t i = block->n_kernels; i > 0; i--) {
-        left += kernel_ns(x, r)[k[i - 1].kernel];
+        int64_t ns = kernel_ns(x, r)[k[i - 1].kernel];
+        left += ns;
+        slowed += (double)ns * ORR_RATE_ONE / x->ranks[r].rate[k[i - 1].is_memory];
         if (p->host_ns + k[i - 1].issue_ns + left > latest) {
             latest = p->host_ns + k[i - 1].issue_ns + left;
-            decisive = left;
+            decisive = slowed;
+            is_held = true;
         }
     }
-    return decisive;
+    return is_held ? decisive : slowed;
 }
 
 /* What a draw adds to the block or takes from it goes to its longest kernel kind. */
@@ -212,6 +217,14 @@ void orr_exec__rate(OrrExec *x, uint32_t r) {
     }
 }
 
+static bool is_memory_in_hand(const OrrExec *x, uint32_t r) {
+    const OrrProgress *p = &x->ranks[r].progress;
+    const OrrBlock *block = &x->compiled->blocks[p->block];
+    return x->ranks[r].lane[ORR_STREAM_COMPUTE].state == ORR_LANE_RUNNING &&
+           p->kernel < block->n_kernels &&
+           x->compiled->kernels[block->first_kernel + p->kernel].is_memory;
+}
+
 /* A communication kernel of stream @s becomes resident (or leaves): kernels of the rank change
  * their rate. */
 void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t s, uint32_t purpose, int change) {
@@ -229,5 +242,11 @@ void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t s, uint32_t purpose, in
         return;
     if (is_outer)
         memcpy(rank->outer, rate, sizeof rate);
+    uint32_t was[2] = {rank->rate[0], rank->rate[1]};
     orr_exec__rate(x, r);
+    if (x->jitter) {
+        bool is_memory = is_memory_in_hand(x, r);
+        if (was[is_memory] != rank->rate[is_memory])
+            orr_jitter_edge(x->jitter, x, r, s, was[is_memory], rank->rate[is_memory]);
+    }
 }

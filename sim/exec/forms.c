@@ -42,7 +42,7 @@ static double larger(uint32_t n_parts, double *a, double a_ns, const double *b, 
     if (share >= 1)
         return mean;
     for (uint32_t i = 0; i < n_parts; i++) {
-        double sd = share * sqrt(a[i]) + (1 - share) * sqrt(b[i]);
+        double sd = share * sqrt(fmax(a[i], 0)) + (1 - share) * sqrt(fmax(b[i], 0));
         a[i] = sd * sd;
         total += a[i];
     }

@@ -13,61 +13,10 @@
 #include "sim/exec/jitter.h"
 
 #include "sim/base/normal.h"
-#include "sim/base/random.h"
-#include "sim/exec/forms.h"
+#include "sim/exec/jitter_priv.h"
 
 #include <math.h>
 #include <string.h>
-
-#define FORMS_OF_EVENT 4u /* accuracy hardly gains beyond */
-#define MAX_AWAITED 64    /* ends that one item waits for */
-
-typedef struct {
-    double n, mean, variance;
-} Largest;
-
-/* The end of a stream's last item, that is waited for. */
-typedef struct {
-    uint32_t stream;
-    double end_ns;
-} Awaited;
-
-struct OrrJitter {
-    bool is_sampled;
-    double sd;
-    OrrRandom random;
-    uint32_t n_ranks, n_parts; /* parts of a form: by source, common, of shards, private */
-    OrrForms ended, current;   /* by lane: end of the last item; start, then end of that in hand */
-    OrrForms place;
-    double *noise;      /* [n_ranks] variance of the block in hand, alone */
-    int64_t *pulled_ns; /* [n_ranks] up to then a lead has been lost */
-    /* [n_ranks * ORR_N_STREAMS * ORR_N_STREAMS]: how many items of each stream have surely ended
-     * when the last item of a stream has, and when the one in hand begins */
-    uint32_t *follows, *will_follow;
-    Awaited awaited[MAX_AWAITED];
-    uint32_t n_awaited;
-    uint8_t *has_met;             /* [n_places] what is there is of the last meeting */
-    OrrForms causes;              /* one slot: what the item in hand waits for; absolute means */
-    double *copies[ORR_N_GROUPS]; /* [n_groups] members of a group over the weights it lists */
-    double *scratch;              /* [n_parts] */
-    GArray *largest;              /* Largest, by n as they came */
-};
-
-static gsize lane(uint32_t r, uint32_t s) {
-    return (gsize)r * ORR_N_STREAMS + s;
-}
-
-static uint32_t common(const OrrJitter *j) {
-    return j->n_ranks;
-}
-
-static uint32_t own(const OrrJitter *j) {
-    return j->n_ranks + 2;
-}
-
-static uint32_t shards(const OrrJitter *j) {
-    return j->n_ranks + 1;
-}
 
 static void count_copies(OrrJitter *j, const OrrBound *b) {
     for (uint32_t k = 0; k < ORR_N_GROUPS; k++) {
@@ -93,19 +42,24 @@ OrrJitter *orr_jitter_new(const OrrExec *x) {
     if (j->is_sampled)
         return j;
     gsize n_lanes = (gsize)j->n_ranks * ORR_N_STREAMS;
-    j->ended = orr_forms_new(n_lanes, FORMS_OF_EVENT, j->n_parts);
-    j->current = orr_forms_new(n_lanes, FORMS_OF_EVENT, j->n_parts);
-    j->place = orr_forms_new(x->n_places, FORMS_OF_EVENT, j->n_parts);
-    j->noise = g_new0(double, j->n_ranks);
+    j->ended = orr_forms_new(n_lanes, ORR_FORMS_OF_EVENT, j->n_parts);
+    j->current = orr_forms_new(n_lanes, ORR_FORMS_OF_EVENT, j->n_parts);
+    j->place = orr_forms_new(x->n_places, ORR_FORMS_OF_EVENT, j->n_parts);
+    j->past = orr_forms_new((gsize)j->n_ranks * ORR_N_PAST, ORR_FORMS_OF_EVENT, j->n_parts);
+    j->pasts = g_new0(OrrJitterPast, (gsize)j->n_ranks * ORR_N_PAST);
+    j->n_past = g_new0(uint32_t, j->n_ranks);
+    j->begun_ns = g_new0(double, j->n_ranks);
+    j->ended_begun_ns = g_new0(double, j->n_ranks);
     j->follows = g_new0(uint32_t, n_lanes * ORR_N_STREAMS);
     j->will_follow = g_new0(uint32_t, n_lanes * ORR_N_STREAMS);
-    j->pulled_ns = g_new0(int64_t, j->n_ranks);
     j->has_met = g_new0(uint8_t, x->n_places + 1);
     j->causes = orr_forms_new(1, ORR_MAX_FORMS, j->n_parts);
     j->scratch = g_new0(double, j->n_parts);
-    j->largest = g_array_new(FALSE, FALSE, sizeof(Largest));
+    j->edge = g_new0(double, j->n_parts);
+    j->largest = g_array_new(FALSE, FALSE, sizeof(OrrJitterLargest));
     for (gsize l = 0; l < n_lanes; l++)
-        j->ended.count[l] = 1, j->ended.rank[l * FORMS_OF_EVENT] = (uint32_t)(l / ORR_N_STREAMS);
+        j->ended.count[l] = 1,
+        j->ended.rank[l * ORR_FORMS_OF_EVENT] = (uint32_t)(l / ORR_N_STREAMS);
     count_copies(j, x->bound);
     return j;
 }
@@ -119,12 +73,16 @@ void orr_jitter_free(OrrJitter *j) {
     orr_forms_clear(&j->current);
     orr_forms_clear(&j->place);
     orr_forms_clear(&j->causes);
+    orr_forms_clear(&j->past);
+    g_free(j->pasts);
+    g_free(j->n_past);
+    g_free(j->begun_ns);
+    g_free(j->ended_begun_ns);
     g_free(j->has_met);
-    g_free(j->pulled_ns);
-    g_free(j->noise);
     g_free(j->follows);
     g_free(j->will_follow);
     g_free(j->scratch);
+    g_free(j->edge);
     if (j->largest)
         g_array_free(j->largest, TRUE);
     g_free(j);
@@ -146,102 +104,152 @@ static void take_causes(OrrJitter *j, OrrForms *to, gsize slot, double ns) {
     orr_forms_add_all(to, slot, &j->causes, 0, -ns);
 }
 
-void orr_jitter_open(OrrJitter *j, uint32_t s, int64_t free_ns) {
+void orr_jitter_open(OrrJitter *j, const OrrExec *x, uint32_t r, uint32_t s) {
+    const OrrLane *l = &x->ranks[r].lane[s];
     j->n_awaited = 0;
-    orr_jitter_wait(j, s, free_ns);
+    orr_jitter_wait(j, x, r, s, l->completed, l->free_ns);
 }
 
-void orr_jitter_wait(OrrJitter *j, uint32_t q, int64_t end_ns) {
+static const OrrJitterPast *find_past(const OrrJitter *j, uint32_t r, uint32_t index, gsize *slot) {
+    for (uint32_t i = 0; i < MIN(j->n_past[r], ORR_N_PAST); i++) {
+        *slot = (gsize)r * ORR_N_PAST + i;
+        if (j->pasts[*slot].index == index)
+            return &j->pasts[*slot];
+    }
+    return NULL;
+}
+
+void orr_jitter_wait(OrrJitter *j, const OrrExec *x, uint32_t r, uint32_t q, uint32_t index,
+                     double end_ns) {
+    OrrJitterAwaited a = {q, index, end_ns, &j->ended, orr_jitter__lane(r, q)};
+    if (index < x->ranks[r].lane[q].completed) { /* its stream has gone on, others perhaps not */
+        const OrrJitterPast *past =
+            q == ORR_STREAM_COMPUTE ? find_past(j, r, index, &a.slot) : NULL;
+        if (!past)
+            return;
+        a.forms = &j->past;
+        a.end_ns = past->end_ns;
+    }
     for (uint32_t i = 0; i < j->n_awaited; i++)
-        if (j->awaited[i].stream == q) { /* its last item, once more */
-            j->awaited[i].end_ns = MAX(j->awaited[i].end_ns, (double)end_ns);
+        if (j->awaited[i].stream == q) { /* once more, or an earlier one */
+            if (index == j->awaited[i].index)
+                j->awaited[i].end_ns = MAX(j->awaited[i].end_ns, end_ns);
+            else if (index > j->awaited[i].index)
+                j->awaited[i] = a;
             return;
         }
-    j->awaited[j->n_awaited++] = (Awaited){q, (double)end_ns};
-    g_assert(j->n_awaited < MAX_AWAITED);
+    j->awaited[j->n_awaited++] = a;
+    g_assert(j->n_awaited < ORR_MAX_AWAITED);
 }
 
-/* Whether another of the ends that are waited for surely comes after that of stream @q. */
-static bool is_followed(const OrrJitter *j, const OrrExec *x, uint32_t r, uint32_t q) {
-    uint32_t last = x->ranks[r].lane[q].completed;
+/* Whether another of the ends that are waited for surely comes after @a. */
+static bool is_followed(const OrrJitter *j, uint32_t r, const OrrJitterAwaited *a) {
     for (uint32_t i = 0; i < j->n_awaited; i++) {
-        uint32_t p = j->awaited[i].stream;
-        if (p != q && last > 0 && j->follows[lane(r, p) * ORR_N_STREAMS + q] >= last)
+        const OrrJitterAwaited *b = &j->awaited[i];
+        if (b->stream != a->stream && b->forms == &j->ended && a->index > 0 &&
+            j->follows[orr_jitter__lane(r, b->stream) * ORR_N_STREAMS + a->stream] >= a->index)
             return true;
     }
     return false;
 }
 
 /* Gathers what the item in hand waits for; what that followed, it follows. */
-static void gather_causes(OrrJitter *j, const OrrExec *x, uint32_t r, uint32_t follows[]) {
+static void gather_causes(OrrJitter *j, uint32_t r, uint32_t follows[]) {
     j->causes.count[0] = 0;
     for (uint32_t i = 0; i < j->n_awaited; i++) {
-        uint32_t q = j->awaited[i].stream;
-        const uint32_t *before = j->follows + lane(r, q) * ORR_N_STREAMS;
-        for (uint32_t k = 0; k < ORR_N_STREAMS; k++)
+        const OrrJitterAwaited *a = &j->awaited[i];
+        const uint32_t *before = j->follows + orr_jitter__lane(r, a->stream) * ORR_N_STREAMS;
+        for (uint32_t k = 0; a->forms == &j->ended && k < ORR_N_STREAMS; k++)
             follows[k] = MAX(follows[k], before[k]);
-        follows[q] = MAX(follows[q], x->ranks[r].lane[q].completed);
-        if (q == ORR_STREAM_HOST || !is_followed(j, x, r, q)) /* issuing comes after a sync */
-            orr_forms_add_all(&j->causes, 0, &j->ended, lane(r, q), j->awaited[i].end_ns);
+        follows[a->stream] = MAX(follows[a->stream], a->index);
+        if (a->stream == ORR_STREAM_HOST || !is_followed(j, r, a)) /* issuing comes after a sync */
+            orr_forms_add_all(&j->causes, 0, a->forms, a->slot, a->end_ns);
     }
 }
 
 int64_t orr_jitter_start(OrrJitter *j, const OrrExec *x, uint32_t r, uint32_t s, int64_t ready_ns,
                          int64_t issue_ns) {
-    uint32_t *follows = j->will_follow + lane(r, s) * ORR_N_STREAMS;
+    uint32_t *follows = j->will_follow + orr_jitter__lane(r, s) * ORR_N_STREAMS;
     memset(follows, 0, ORR_N_STREAMS * sizeof *follows);
-    orr_jitter_wait(j, ORR_STREAM_HOST, issue_ns);
-    gather_causes(j, x, r, follows);
+    orr_jitter_wait(j, x, r, ORR_STREAM_HOST, x->ranks[r].lane[ORR_STREAM_HOST].completed,
+                    (double)issue_ns);
+    gather_causes(j, r, follows);
     int64_t earliest = MAX(ready_ns, issue_ns);
     int64_t start = MAX(llround(orr_forms_largest(&j->causes, 0, j->scratch)), earliest);
-    take_causes(j, &j->current, lane(r, s), (double)start);
+    take_causes(j, &j->current, orr_jitter__lane(r, s), (double)start);
     return start - earliest;
 }
 
-void orr_jitter_sync(OrrJitter *j, const OrrExec *x, uint32_t r) {
-    uint32_t *follows = j->follows + lane(r, ORR_STREAM_HOST) * ORR_N_STREAMS;
-    gather_causes(j, x, r, follows);
+void orr_jitter_sync(OrrJitter *j, uint32_t r) {
+    uint32_t *before = j->follows + orr_jitter__lane(r, ORR_STREAM_HOST) * ORR_N_STREAMS;
+    uint32_t follows[ORR_N_STREAMS] = {0};
+    gather_causes(j, r, follows);
+    memcpy(before, follows, sizeof follows);
     double ns = orr_forms_largest(&j->causes, 0, j->scratch);
-    take_causes(j, &j->ended, lane(r, ORR_STREAM_HOST), ns);
+    take_causes(j, &j->ended, orr_jitter__lane(r, ORR_STREAM_HOST), ns);
 }
 
 /* A rank without a TP group is one itself: what it does is common to its pipeline. */
 static uint32_t part_of(const OrrJitter *j, uint32_t r) {
-    return j->copies[ORR_GROUP_TP][0] > 0 ? own(j) : r;
+    return j->copies[ORR_GROUP_TP][0] > 0 ? orr_jitter__own(j) : r;
 }
 
-void orr_jitter_block(OrrJitter *j, uint32_t r, uint32_t s, int64_t work_ns) {
-    gsize l = lane(r, s);
-    double sd = j->sd * (double)work_ns;
+/* What is private to another rank is common to the pipeline. */
+void orr_jitter__make_own(const OrrJitter *j, double *form, uint32_t *rank, uint32_t r) {
+    if (*rank == r)
+        return;
+    form[*rank] += form[orr_jitter__own(j)];
+    form[orr_jitter__own(j)] = 0;
+    *rank = r;
+}
+
+void orr_jitter_block(OrrJitter *j, uint32_t r, uint32_t s, double kernels_ns) {
+    gsize l = orr_jitter__lane(r, s);
+    double sd = j->sd * kernels_ns;
     for (uint32_t i = 0; i < j->current.count[l]; i++) {
         double *form = orr_form_parts(&j->current, l, i);
-        uint32_t *rank = orr_form_rank(&j->current, l, i);
-        if (*rank != r) { /* what came from another rank is common to the pipeline */
-            form[*rank] += form[own(j)];
-            form[own(j)] = 0;
-            *rank = r;
-        }
+        orr_jitter__make_own(j, form, orr_form_rank(&j->current, l, i), r);
         form[part_of(j, r)] += sd * sd;
     }
-    j->noise[r] = sd * sd;
 }
 
-void orr_jitter_complete(OrrJitter *j, uint32_t r, uint32_t s) {
-    gsize l = lane(r, s);
-    j->ended.count[l] = 0;
-    orr_forms_add_all(&j->ended, l, &j->current, l, 0);
-    memcpy(j->follows + l * ORR_N_STREAMS, j->will_follow + l * ORR_N_STREAMS,
-           ORR_N_STREAMS * sizeof *j->follows);
+double orr_jitter__sum(const OrrJitter *j, const double *form) {
+    double total = 0;
+    for (uint32_t i = 0; i < j->n_parts; i++)
+        total += form[i];
+    return total;
 }
 
-static const Largest *largest(OrrJitter *j, double n) {
+const OrrJitterLargest *orr_jitter__largest(OrrJitter *j, double n) {
     for (guint i = 0; i < j->largest->len; i++)
-        if (g_array_index(j->largest, Largest, i).n == n)
-            return &g_array_index(j->largest, Largest, i);
-    Largest l = {.n = n};
+        if (g_array_index(j->largest, OrrJitterLargest, i).n == n)
+            return &g_array_index(j->largest, OrrJitterLargest, i);
+    OrrJitterLargest l = {.n = n};
     orr_normal_largest(n, &l.mean, &l.variance);
     g_array_append_val(j->largest, l);
-    return &g_array_index(j->largest, Largest, j->largest->len - 1);
+    return &g_array_index(j->largest, OrrJitterLargest, j->largest->len - 1);
+}
+
+static void remember(OrrJitter *j, const OrrExec *x, uint32_t r) {
+    gsize slot = (gsize)r * ORR_N_PAST + j->n_past[r]++ % ORR_N_PAST;
+    j->pasts[slot] =
+        (OrrJitterPast){x->ranks[r].lane[ORR_STREAM_COMPUTE].completed + 1, (double)x->now_ns};
+    j->past.count[slot] = 0;
+    orr_forms_add_all(&j->past, slot, &j->current, orr_jitter__lane(r, ORR_STREAM_COMPUTE), 0);
+}
+
+#define QUICK (1u << ORR_STREAM_HOST | 1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_TP)
+
+void orr_jitter_complete(OrrJitter *j, const OrrExec *x, uint32_t r, uint32_t s) {
+    gsize l = orr_jitter__lane(r, s);
+    j->ended.count[l] = 0;
+    orr_forms_add_all(&j->ended, l, &j->current, l, 0);
+    if (s == ORR_STREAM_COMPUTE && (orr_exec__head(x, r, s)->waiters & ~QUICK))
+        remember(j, x, r);
+    if (s == ORR_STREAM_TP)
+        j->ended_begun_ns[r] = j->begun_ns[r];
+    memcpy(j->follows + l * ORR_N_STREAMS, j->will_follow + l * ORR_N_STREAMS,
+           ORR_N_STREAMS * sizeof *j->follows);
 }
 
 static bool has_tp_mates(uint32_t kind) {
@@ -255,8 +263,8 @@ static bool spans_replicas(uint32_t kind) {
 
 /* The last of @n that are equal but for what is private to each, @variance of it. */
 static double last_of(OrrJitter *j, double n, double *variance) {
-    double sd = sqrt(*variance);
-    const Largest *l = largest(j, n);
+    double sd = sqrt(fmax(*variance, 0));
+    const OrrJitterLargest *l = orr_jitter__largest(j, n);
     *variance *= l->variance;
     return sd * l->mean;
 }
@@ -300,15 +308,16 @@ static double last_copy(OrrJitter *j, const OrrExec *x, const OrrPlace *place, u
     split_copies(j, x, place, r, n, &mates, &sharers);
     double rest = n / mates / sharers;
     if (mates > SEVERAL)
-        later += last_by(j, mates, form, 0, 0, own(j), own(j));
+        later += last_by(j, mates, form, 0, 0, orr_jitter__own(j), orr_jitter__own(j));
     if (sharers > SEVERAL)
-        later += last_by(j, sharers, form, 0, j->n_ranks, own(j), shards(j));
+        later +=
+            last_by(j, sharers, form, 0, j->n_ranks, orr_jitter__own(j), orr_jitter__shards(j));
     if (rest > SEVERAL && spans_replicas(place->group) && sharers <= SEVERAL) {
-        form[own(j)] += form[shards(j)];
-        form[shards(j)] = 0;
-        later += last_by(j, rest, form, 0, j->n_ranks, own(j), common(j));
+        form[orr_jitter__own(j)] += form[orr_jitter__shards(j)];
+        form[orr_jitter__shards(j)] = 0;
+        later += last_by(j, rest, form, 0, j->n_ranks, orr_jitter__own(j), orr_jitter__common(j));
     } else if (rest > SEVERAL) {
-        later += last_by(j, rest, form, 0, 0, shards(j), common(j));
+        later += last_by(j, rest, form, 0, 0, orr_jitter__shards(j), orr_jitter__common(j));
     }
     return later;
 }
@@ -316,7 +325,7 @@ static double last_copy(OrrJitter *j, const OrrExec *x, const OrrPlace *place, u
 void orr_jitter_arrive(OrrJitter *j, const OrrExec *x, uint32_t place, uint32_t r, uint32_t s,
                        bool is_alone) {
     const OrrPlace *p = &x->places[place];
-    gsize l = lane(r, s);
+    gsize l = orr_jitter__lane(r, s);
     if (is_alone || j->has_met[place])
         j->place.count[place] = 0;
     j->has_met[place] = 0;
@@ -329,74 +338,43 @@ void orr_jitter_arrive(OrrJitter *j, const OrrExec *x, uint32_t place, uint32_t 
     }
 }
 
-static double sum(const OrrJitter *j, const double *form) {
-    double total = 0;
-    for (uint32_t i = 0; i < j->n_parts; i++)
-        total += form[i];
-    return total;
-}
-
 /* What a meeting passes on: across replicas it is common to all or, of a sharding group, to that,
  * in a TP group to its pipeline. */
 static void hand_on(const OrrJitter *j, const OrrBoundGroup *g, const OrrPlace *p, double *form) {
     if (spans_replicas(p->group) && g->size > 1) {
         bool is_shard = p->group == ORR_GROUP_HSDP_SHARD;
-        double total = sum(j, form), before = is_shard ? form[common(j)] : 0;
+        double total = orr_jitter__sum(j, form),
+               before = is_shard ? form[orr_jitter__common(j)] : 0;
         memset(form, 0, j->n_parts * sizeof *form);
-        form[common(j)] = before;
-        form[is_shard ? shards(j) : common(j)] += total - before;
+        form[orr_jitter__common(j)] = before;
+        form[is_shard ? orr_jitter__shards(j) : orr_jitter__common(j)] += total - before;
     } else if (has_tp_mates(p->group)) {
-        form[g->members[g->first_member[p->index]]] += form[own(j)];
-        form[own(j)] = 0;
+        form[g->members[g->first_member[p->index]]] += form[orr_jitter__own(j)];
+        form[orr_jitter__own(j)] = 0;
     }
 }
 
 int64_t orr_jitter_meet(OrrJitter *j, const OrrExec *x, uint32_t place) {
     const OrrPlace *p = &x->places[place];
     j->has_met[place] = 1;
-    int64_t begin = MAX(llround(orr_forms_largest(&j->place, place, j->scratch)), x->now_ns);
-    for (uint32_t i = 0; i < j->place.count[place]; i++) {
-        *orr_form_ns(&j->place, place, i) -= (double)begin;
-        if (!p->is_pair)
-            hand_on(j, &x->bound->groups[p->group], p, orr_form_parts(&j->place, place, i));
+    double ns = orr_forms_largest(&j->place, place, j->scratch);
+    int64_t begin = MAX(llround(ns), x->now_ns);
+    if (!p->is_pair) { /* one event for all */
+        uint32_t rank = *orr_form_rank(&j->place, place, 0);
+        j->place.count[place] = 0;
+        hand_on(j, &x->bound->groups[p->group], p, j->scratch);
+        orr_forms_add(&j->place, place, j->scratch, ns, rank);
     }
+    for (uint32_t i = 0; i < j->place.count[place]; i++)
+        *orr_form_ns(&j->place, place, i) -= (double)begin;
     return begin;
 }
 
-/* @form loses lead on the last of the ranks that rank @r stands for, or of its TP mates: its
- * kernels run at @rate for @window_ns. Each copy loses the same part of its own. */
-static void lose_lead(OrrJitter *j, const OrrExec *x, uint32_t r, bool has_spread, double *form,
-                      double window_ns, double rate) {
-    double mates, sharers, n = x->bound->weight[r], *mine = &form[part_of(j, r)];
-    OrrPlace all = {.group = has_spread ? ORR_GROUP_WORLD : ORR_GROUP_TP};
-    split_copies(j, x, &all, r, n, &mates, &sharers);
-    double noise = MIN(j->noise[r], *mine); /* the block in hand is not ahead of anything yet */
-    *mine -= noise;
-    double variance = form[own(j)];
-    for (uint32_t k = 0; has_spread && k < j->n_ranks; k++)
-        variance += form[k];
-    double lead_ns = last_of(j, has_spread ? n / mates : mates, &variance);
-    double keeps = lead_ns > 0 ? 1 - (1 - rate) * MIN(window_ns / lead_ns, 1) : 1;
-    for (uint32_t k = 0; has_spread && k < j->n_ranks; k++)
-        form[k] *= keeps * keeps;
-    form[own(j)] *= keeps * keeps;
-    *mine += noise;
-}
-
-void orr_jitter_pull(OrrJitter *j, const OrrExec *x, const OrrPlace *place, uint32_t r,
-                     int64_t begin_ns, double rate) {
-    int64_t from = MAX(x->now_ns, j->pulled_ns[r]);
-    if (from >= begin_ns || x->ranks[r].lane[ORR_STREAM_COMPUTE].state != ORR_LANE_RUNNING)
-        return;
-    j->pulled_ns[r] = begin_ns;
-    gsize l = lane(r, ORR_STREAM_COMPUTE);
-    for (uint32_t i = 0; i < j->current.count[l]; i++)
-        lose_lead(j, x, r, spans_replicas(place->group), orr_form_parts(&j->current, l, i),
-                  (double)(begin_ns - from), rate);
-}
-
-void orr_jitter_deliver(OrrJitter *j, uint32_t place, uint32_t r, uint32_t s, bool is_first) {
-    gsize l = lane(r, s);
+void orr_jitter_deliver(OrrJitter *j, const OrrExec *x, uint32_t place, uint32_t r, uint32_t s,
+                        bool is_first) {
+    gsize l = orr_jitter__lane(r, s);
+    if (s == ORR_STREAM_TP)
+        j->begun_ns[r] = (double)x->places[place].arrived_ns;
     if (is_first)
         j->current.count[l] = 0;
     orr_forms_add_all(&j->current, l, &j->place, place, 0);

@@ -80,8 +80,8 @@ static void consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint3
         miss(x, q, need, w);
         return;
     }
-    if (x->jitter && o->completed == need)
-        orr_jitter_wait(x->jitter, q, o->free_ns);
+    if (x->jitter)
+        orr_jitter_wait(x->jitter, x, r, q, need, (double)o->free_ns);
     int64_t end = o->free_ns;
     /* an older item of a local stream that ran ahead; else it ended before anything that counts */
     uint32_t cause = ORR_NONE;
@@ -115,7 +115,7 @@ static void waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrI
     w->has_wait = false;
     w->ready_ns = s == ORR_STREAM_HOST ? INT64_MIN : l->free_ns;
     if (x->jitter)
-        orr_jitter_open(x->jitter, s, l->free_ns);
+        orr_jitter_open(x->jitter, x, r, s);
     uint32_t syncs = l->step * all->syncs_before + row->syncs_before + item->n_syncs_before;
     if (syncs > 0 && s != ORR_STREAM_HOST && rank->lane[ORR_STREAM_HOST].completed < syncs)
         miss(x, ORR_STREAM_HOST, syncs, w);
@@ -202,7 +202,7 @@ static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item, int64_t ready
         if (x->causes)
             x->causes->syncs[r] = orr_exec__lane_cause(x, r, ORR_STREAM_HOST)->waited;
         if (x->jitter)
-            orr_jitter_sync(x->jitter, x, r);
+            orr_jitter_sync(x->jitter, r);
     }
     l->completed++;
     l->free_ns = MAX(ready_ns, reach);
@@ -408,7 +408,7 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
             probe(x, r, s, item);
     }
     if (x->jitter)
-        orr_jitter_complete(x->jitter, r, s);
+        orr_jitter_complete(x->jitter, x, r, s);
     if (x->causes && item->type == ORR_ITEM_BLOCK)
         orr_exec__cause_block(x, r, s, item);
     if (item->type != ORR_ITEM_BLOCK && (x->ended_mask & 1u << s))

@@ -171,23 +171,6 @@ bool orr_exec__is_due(OrrExec *x, uint32_t id, int64_t now_ns) {
     return false;
 }
 
-/* With jitter in the mean, the last member comes later than each does. Meanwhile the kernels of the
- * others are slowed, which takes from their lead. */
-static int64_t last_comes(OrrExec *x, uint32_t id) {
-    const OrrPlace *place = &x->places[id];
-    const OrrBoundGroup *g = &x->bound->groups[place->group];
-    int64_t begin = orr_jitter_meet(x->jitter, x, id);
-    OrrItem item = {.type = ORR_ITEM_COLL, .what = place->what};
-    bool takes_sms;
-    uint32_t purpose = place->is_pair ? 0 : orr_exec__purpose(x, &item, &takes_sms);
-    if (place->is_pair || begin == x->now_ns || !takes_sms)
-        return begin;
-    for (uint32_t m = g->first_member[place->index]; m < g->first_member[place->index + 1]; m++)
-        orr_jitter_pull(x->jitter, x, place, g->members[m], begin,
-                        (double)x->bound->rate[0][purpose] / ORR_RATE_ONE);
-    return begin;
-}
-
 /* Latency and transfer with no link to share. */
 int64_t orr_exec__private_ns(const OrrPlan *plan) {
     int64_t transfer = 0;
@@ -216,7 +199,7 @@ static void begin_transfer(OrrExec *x, uint32_t id, int64_t arrived_ns) {
     uint32_t n_uses;
     orr_exec__uses(x, place, plan, &n_uses);
     if (x->jitter)
-        arrived_ns = last_comes(x, id);
+        arrived_ns = orr_jitter_meet(x->jitter, x, id); /* the last comes later than each does */
     place->arrived_ns = arrived_ns;
     if (n_uses > 0 && plan->work_bytes > 0) {
         int64_t from_ns = arrived_ns + plan->latency_ns;
@@ -291,10 +274,10 @@ static void pair_end(OrrExec *x, uint32_t id) {
         place->is_eager = 0;
     }
     if (x->jitter) {
-        orr_jitter_deliver(x->jitter, id, source, place->stream,
+        orr_jitter_deliver(x->jitter, x, id, source, place->stream,
                            is_first_part(x, source, place->stream));
         if (has_receiver)
-            orr_jitter_deliver(x->jitter, id, target, receive_stream,
+            orr_jitter_deliver(x->jitter, x, id, target, receive_stream,
                                is_first_part(x, target, receive_stream));
     }
     part_ended(x, source, place->stream, arrived, &met);
@@ -338,7 +321,7 @@ void orr_exec__comm_end(OrrExec *x, uint32_t id) {
             orr_exec__met(x, place->last_rank, stream, arrived, orr_exec__plan(place)->latency_ns);
     for (uint32_t m = g->first_member[place->index];
          x->jitter && m < g->first_member[place->index + 1]; m++)
-        orr_jitter_deliver(x->jitter, id, g->members[m], stream, true);
+        orr_jitter_deliver(x->jitter, x, id, g->members[m], stream, true);
     for (uint32_t m = g->first_member[place->index]; m < g->first_member[place->index + 1]; m++) {
         OrrLane *l = &x->ranks[g->members[m]].lane[stream];
         l->arrived_ns = arrived;
