@@ -41,6 +41,7 @@ static void test_texts_that_make_no_sense_are_refused_by_the_word(void **state) 
     refused("link:leaf0/up:bandwidth=0", "0.001 to 1");
     refused("link:leaf0/up:speed=0.5", "bandwidth would do");
     refused("link:leaf0/up:bandwidth~normal(1,0.01)", "only speeds of GPUs are drawn");
+    refused("gpu:*:speed~normal(1,-0.01)", "'-0.01' is below 0");
     refused("nic:0:x:bandwidth=0.5", "'x' is no NIC");
     refused("nic:0:0:bandwidth=-1", "NIC that is missing");
 }
@@ -57,7 +58,10 @@ static void test_what_is_not_there_is_refused(void **state) {
         {"gpu:30-99:speed=0.9", "there is no rank 99"},
         {"nic:4:0:bandwidth=0.5", "there is no node 4"},
         {"nic:0:8:bandwidth=0.5", "a node has 8 NICs"},
-        {"link:leaf9/up:bandwidth=0.5", "there is no link leaf9/up"},
+        {"link:leaf9/up:bandwidth=0.5",
+         "there is no link leaf9/up; did you mean one of leaf0/up to leaf1/up?"},
+        {"link:node1/nic8/out:bandwidth=0.5", "one of node0/nic0/out to node3/nic7/out?"},
+        {"link:cable:bandwidth=0.5", "known are node0/gpu0/nvlink-out to node3/gpu7/nvlink-out"},
         {"gpu:*:speed=@no-such-file.csv", "no-such-file.csv"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -73,6 +77,30 @@ static void test_what_is_not_there_is_refused(void **state) {
         g_string_append_printf(all, "perturb.n%d=nic:1:%d:bandwidth=0;", i, i);
     assert_null(step_try("tiny-pipeline", all->str, 0, &error));
     assert_non_null(strstr(error->message, "all NICs of the node of node1/nic"));
+}
+
+/* Perturbation "gpu:@ranks:speed=@table.csv" with @rows under the header. */
+static void table_refused(const char *ranks, const char *rows, const char *says) {
+    g_autoptr(GError) error = NULL;
+    g_autoptr(OrrPerturbs) p = orr_perturbs_new();
+    g_autofree char *text = g_strdup_printf("gpu:%s:speed=@table.csv", ranks);
+    g_autofree char *table = g_strconcat("rank,speed\n", rows, NULL);
+    assert_true(orr_perturbs_add(p, text, &error));
+    if (orr_step__parse_speeds(&p->items[0], table, strlen(table), 32, &error))
+        fail_msg("%s of \"%s\" is read", text, rows);
+    if (!strstr(error->message, says))
+        fail_msg("\"%s\" does not say \"%s\"", error->message, says);
+}
+
+static void test_tables_that_make_no_sense_are_refused_by_the_line(void **state) {
+    (void)state;
+    table_refused("*", "", "table.csv: has no rows");
+    table_refused("*", "3,0.9\n4,0.9\n3,0.8\n", "table.csv:4: rank = 3: comes twice");
+    table_refused("*", "3,0.9\n32,0.9\n", "table.csv:3: rank = 32: is out of range; 0 to 31");
+    table_refused("4-7", "3,0.9\n", "table.csv:2: rank = 3: is out of range; 4 to 7");
+    table_refused("*", "3,0\n", "table.csv:2: speed = 0: is out of range");
+    table_refused("*", "3,fast\n", "table.csv:2: speed = fast: is not a number");
+    table_refused("*", "3\n", "table.csv:2: a row of 1 cells");
 }
 
 static void test_one_slow_gpu_is_named_and_priced(void **state) {
@@ -295,6 +323,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_texts_that_make_no_sense_are_refused_by_the_word),
         cmocka_unit_test(test_what_is_not_there_is_refused),
+        cmocka_unit_test(test_tables_that_make_no_sense_are_refused_by_the_line),
         cmocka_unit_test(test_one_slow_gpu_is_named_and_priced),
         cmocka_unit_test(test_the_slow_rank_comes_last_to_its_meetings),
         cmocka_unit_test(test_arrivals_of_large_groups_are_those_at_either_end),

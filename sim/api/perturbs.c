@@ -21,14 +21,22 @@ bool orr_step__parse_speeds(OrrPerturb *item, const char *text, gsize length, in
     if (!csv || !orr_csv_need(csv, columns, index, error))
         return false;
     guint n = orr_csv_n_rows(csv);
+    bool is_there = item->first < n_ranks; /* what is not is told later */
+    int64_t first = is_there ? item->first : 0, last = n_ranks - 1;
+    last = is_there ? MIN(last, (int64_t)item->last) : last;
+    if (n == 0)
+        return orr_fail_input(error, "%s: has no rows; a rank and its speed would do", item->file);
+    g_autofree uint8_t *has_come = g_new0(uint8_t, n_ranks);
     g_autofree uint32_t *ranks = g_new(uint32_t, n + 1);
     g_autofree double *speeds = g_new(double, n + 1);
     for (guint i = 0; i < n; i++) {
         int64_t rank;
-        if (!orr_csv_int(csv, i, index[0], 0, n_ranks - 1, &rank, error) ||
+        if (!orr_csv_int(csv, i, index[0], first, last, &rank, error) ||
             !orr_csv_number(csv, i, index[1], ORR_PERTURB_MIN_SPEED, ORR_PERTURB_MAX_SPEED,
                             &speeds[i], error))
             return false;
+        if (has_come[rank]++)
+            return orr_csv_fail(csv, i, index[0], error, "comes twice; once would do");
         ranks[i] = (uint32_t)rank;
     }
     return orr_perturb_set_table(item, ranks, speeds, n, error);

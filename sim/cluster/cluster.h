@@ -108,6 +108,9 @@ double orr_cluster_link_bytes_per_s(const OrrCluster *c, uint32_t link);
  * "leaf5/up12", "pod0/down"; g_free. */
 char *orr_cluster_link_name(const OrrCluster *c, uint32_t link);
 bool orr_cluster_link_find(const OrrCluster *c, const char *name, uint32_t *link);
+/* What to add to a message about an unknown link @name: the first and the last of the kind that is
+ * nearest to it, else of each kind that the cluster has; g_free. */
+char *orr_cluster_link_hint(const OrrCluster *c, const char *name);
 /* Node, leaf or pod that a link belongs to, and which GPU, NIC or parallel link of it. */
 void orr_cluster_link_owner(const OrrCluster *c, uint32_t link, uint32_t *owner, uint32_t *index);
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/base/words.h"
+
 const char *const orr_link_kind_names[] = {
     [ORR_LINK_NVLINK_OUT] = "nvlink_out", [ORR_LINK_NVLINK_IN] = "nvlink_in",
     [ORR_LINK_MESH] = "nvlink_mesh",      [ORR_LINK_PCIE_OUT] = "pcie_out",
@@ -251,4 +253,52 @@ bool orr_cluster_link_find(const OrrCluster *c, const char *name, uint32_t *link
             return true;
     }
     return false;
+}
+
+/* A name with each number as one sign. */
+static char *pattern_of(const char *name) {
+    GString *pattern = g_string_new(NULL);
+    for (; *name; name++)
+        if (!g_ascii_isdigit(*name))
+            g_string_append_c(pattern, *name);
+        else if (pattern->len == 0 || pattern->str[pattern->len - 1] != '#')
+            g_string_append_c(pattern, '#');
+    return g_string_free(pattern, FALSE);
+}
+
+static void append_run(const OrrCluster *c, uint32_t first, uint32_t last, GString *text) {
+    g_autofree char *from = orr_cluster_link_name(c, first), *to = orr_cluster_link_name(c, last);
+    g_string_append_printf(text, "%s to %s", from, to);
+}
+
+char *orr_cluster_link_hint(const OrrCluster *c, const char *name) {
+    uint32_t first[ORR_N_LINK_KINDS], last[ORR_N_LINK_KINDS], n = 0;
+    bool is_known[ORR_N_LINK_KINDS] = {false};
+    char *patterns[ORR_N_LINK_KINDS + 1] = {NULL};
+    for (uint32_t link = 0; link < c->n_links; link++) {
+        OrrLinkKind kind = orr_cluster_link_kind(c, link);
+        first[kind] = is_known[kind] ? first[kind] : link;
+        last[kind] = link;
+        is_known[kind] = true;
+    }
+    for (int kind = 0; kind < ORR_N_LINK_KINDS; kind++) {
+        if (!is_known[kind])
+            continue;
+        g_autofree char *example = orr_cluster_link_name(c, first[kind]);
+        patterns[n] = pattern_of(example);
+        first[n] = first[kind], last[n++] = last[kind];
+    }
+    g_autofree char *asked = pattern_of(name);
+    const char *near = orr_words_nearest(asked, (const char *const *)patterns);
+    GString *text = g_string_new(near ? "did you mean one of " : "known are ");
+    for (uint32_t i = 0, shown = 0; i < n; i++) {
+        if (near && near != patterns[i])
+            continue;
+        g_string_append(text, shown++ > 0 ? "; " : "");
+        append_run(c, first[i], last[i], text);
+    }
+    g_string_append(text, near ? "?" : "");
+    for (uint32_t i = 0; i < n; i++)
+        g_free(patterns[i]);
+    return g_string_free(text, FALSE);
 }

@@ -144,10 +144,13 @@ static bool parse_draw(const char *text, OrrPerturb *item, GError **error) {
         g_autofree char *inside = g_strndup(open + 1, length - (gsize)(open - text) - 2);
         g_auto(GStrv) parts = g_strsplit(inside, ",", -1);
         item->draw = draws[i].draw;
-        if (g_strv_length(parts) == 2 && number(g_strstrip(parts[0]), &item->a) &&
-            number(g_strstrip(parts[1]), &item->b) && item->b >= 0)
-            return speed_range(item, error);
-        break;
+        if (g_strv_length(parts) != 2 || !number(g_strstrip(parts[0]), &item->a) ||
+            !number(g_strstrip(parts[1]), &item->b))
+            break;
+        if (item->b < 0)
+            return orr_fail_input(error, "perturbation %s%s: '%s' is below 0; 0.01 would do",
+                                  item->what, item->value, parts[1]);
+        return speed_range(item, error);
     }
     return orr_fail_input(error,
                           "perturbation %s%s: normal(1,0.01), uniform(0.9,1) or "
@@ -308,12 +311,9 @@ bool orr_perturbs_check(const OrrPerturbs *p, const OrrCluster *c, uint32_t n_ra
         if (item->target == ORR_PERTURB_NIC && !check_nics(item, c, error))
             return false;
         if (item->target == ORR_PERTURB_LINK && !orr_cluster_link_find(c, item->link, &link)) {
-            g_autofree char *example = orr_cluster_link_name(c, 0);
-            return orr_fail_input(error,
-                                  "perturbation %s: there is no link %s; names such as %s, "
-                                  "node0/nic0/out or leaf0/up would do, as far as the cluster has "
-                                  "them",
-                                  item->what, item->link, example);
+            g_autofree char *hint = orr_cluster_link_hint(c, item->link);
+            return orr_fail_input(error, "perturbation %s: there is no link %s; %s", item->what,
+                                  item->link, hint);
         }
     }
     if (!check_products(p, n_ranks, error))
