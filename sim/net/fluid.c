@@ -16,7 +16,10 @@
 OrrFluid *orr_fluid_new(const uint64_t *capacity, uint32_t n_links) {
     OrrFluid *f = g_new0(OrrFluid, 1);
     f->n_links = n_links;
-    f->links = g_new0(OrrLinkState, n_links);
+    f->links = aligned_alloc(64, (n_links + 1) * sizeof *f->links);
+    if (f->links == NULL)
+        g_error("out of memory for %u links", n_links);
+    memset(f->links, 0, n_links * sizeof *f->links);
     f->link_done = g_new0(OrrWide, n_links);
     for (uint32_t l = 0; l < n_links; l++) {
         g_assert(capacity[l] < ORR_MAX_CAPACITY);
@@ -44,14 +47,15 @@ void orr_fluid_free(OrrFluid *f) {
     clear_blocks(&f->record_blocks);
     clear_blocks(&f->use_blocks);
     clear_blocks(&f->member_blocks);
+    free(f->links);
     free(f->activities);
     free(f->bundles);
-    void *arrays[] = {f->links,        f->link_done,        f->records,           f->table,
-                      f->uses,         f->use_level,        f->use_goal,          f->members,
-                      f->ends,         f->dirty.ids,        f->moved.ids,         f->nearby.ids,
-                      f->watched.ids,  f->relaxed.ids,      f->lowered.ids,       f->heap,
-                      f->risers,       f->problem.rate,     f->problem.uses,      f->problem.level,
-                      f->problem.link, f->problem.capacity, f->problem.activities};
+    void *arrays[] = {f->link_done,        f->records,           f->table,         f->uses,
+                      f->use_level,        f->use_goal,          f->members,       f->ends,
+                      f->dirty.ids,        f->moved.ids,         f->nearby.ids,    f->watched.ids,
+                      f->relaxed.ids,      f->lowered.ids,       f->heap,          f->risers,
+                      f->problem.rate,     f->problem.uses,      f->problem.level, f->problem.link,
+                      f->problem.capacity, f->problem.activities};
     for (uint32_t i = 0; i < G_N_ELEMENTS(arrays); i++)
         g_free(arrays[i]);
     g_free(f);

@@ -50,6 +50,12 @@ void orr_fluid__find_stop(const OrrFluid *f, OrrBundle *b) {
     }
 }
 
+/* Where a bundle stopped before. */
+typedef struct {
+    uint64_t stop, next_stop;
+    uint32_t stop_link;
+} Stop;
+
 /* Where the bundle would stop without the link. */
 static uint64_t stop_without(const OrrBundle *b, uint32_t link) {
     return b->stop_link == link ? b->next_stop : b->stop;
@@ -117,22 +123,32 @@ static OrrLinkEntry heap_pop(OrrFluid *f) {
     return top;
 }
 
+/* Below the lower of its level and its goal; an entry of that key may be there already. */
+static void queue_link(OrrFluid *f, uint32_t link) {
+    OrrLinkState *l = &f->links[link];
+    uint64_t key = MIN(l->goal, l->level);
+    if (l->goal == l->level || (l->queued == f->searches && l->key == key))
+        return;
+    l->queued = f->searches;
+    l->key = key;
+    heap_push(f, (OrrLinkEntry){key, link});
+}
+
 static void look_at(OrrFluid *f, uint32_t link) {
     OrrLinkState *l = &f->links[link];
     l->goal = find_goal(f, link);
     orr_fluid__show_goal(f, link);
-    if (l->goal != l->level)
-        heap_push(f, (OrrLinkEntry){MIN(l->goal, l->level), link});
+    queue_link(f, link);
 }
 
 /* Do the goals of the bundle's other links depend on how its stop has moved? Not if both are above
  * the goal, nor if a link that stops nobody has room for the change. */
-static void note_nearby(OrrFluid *f, const OrrBundle *b, const OrrBundle *old, uint32_t link) {
+static void note_nearby(OrrFluid *f, const OrrBundle *b, const Stop *old, uint32_t link) {
     const uint64_t *goals = f->use_goal + b->first_use;
     const uint64_t *levels = f->use_level + b->first_use;
     uint64_t lowest = MIN(b->stop, old->stop);
     OrrSlack change =
-        (OrrSlack)orr_fluid__rate_at(b, b->stop) - (OrrSlack)orr_fluid__rate_at(old, old->stop);
+        (OrrSlack)orr_fluid__rate_at(b, b->stop) - (OrrSlack)orr_fluid__rate_at(b, old->stop);
     for (uint32_t u = 0; u < b->n_uses; u++) {
         if (goals[u] <= lowest)
             continue;
@@ -146,7 +162,8 @@ static void note_nearby(OrrFluid *f, const OrrBundle *b, const OrrBundle *old, u
             if (l->slack >= 0)
                 continue;
         }
-        uint64_t stop = stop_without(b, other), old_stop = stop_without(old, other);
+        uint64_t stop = stop_without(b, other);
+        uint64_t old_stop = old->stop_link == other ? old->next_stop : old->stop;
         if (l->round == f->round || stop == old_stop || (stop >= l->goal && old_stop >= l->goal))
             continue;
         l->round = f->round;
@@ -166,7 +183,7 @@ static void set_level(OrrFluid *f, uint32_t link, uint64_t level) {
         f->use_level[u] = level;
         if (link != b->stop_link && level >= b->next_stop && old_level > b->next_stop)
             continue;
-        const OrrBundle old = *b;
+        const Stop old = {b->stop, b->next_stop, b->stop_link};
         orr_fluid__find_stop(f, b);
         if (b->stop == old.stop && b->stop_link == old.stop_link && b->next_stop == old.next_stop)
             continue;
@@ -194,6 +211,9 @@ static bool search(OrrFluid *f) {
     while (f->n_heap > 0) {
         OrrLinkEntry e = heap_pop(f);
         OrrLinkState *l = &f->links[e.link];
+        if (l->key != e.key)
+            continue; /* there is another */
+        l->queued = 0;
         if (l->level == l->goal || MIN(l->level, l->goal) != e.key)
             continue;
         bool is_direct = l->goal < l->level || l->raised != f->searches;
@@ -206,8 +226,7 @@ static bool search(OrrFluid *f) {
             return false;
         }
         set_level(f, e.link, is_direct ? l->goal : ORR_LEVEL_NONE);
-        if (l->goal != l->level)
-            heap_push(f, (OrrLinkEntry){MIN(l->goal, l->level), e.link});
+        queue_link(f, e.link);
     }
     f->n_futile -= f->n_futile > 0 && n_looked > 0;
     return true;
