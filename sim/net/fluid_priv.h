@@ -80,27 +80,30 @@ typedef struct {
     uint64_t total;  /* of all */
 } OrrWatched;
 
-/* Sums over the activities on a link, in 1/ORR_COEF_ONE bytes per second. What a search asks for
- * comes first: two cache lines. */
+/* Sums over the activities on a link, in 1/ORR_COEF_ONE bytes per second. An activity that comes or
+ * goes touches the first two cache lines. */
 typedef struct {
     OrrWide capacity;
-    OrrWide slope;  /* usage per unit of level, were all to rise, times 2^LEVEL_BITS */
-    OrrSlack slack; /* of a watched link that stops nobody: what its activities leave where they
-                     * stop now, less the margin, or less; below 0: look anew */
-    uint64_t level; /* at which it is full and stops those that still rise, or ORR_LEVEL_NONE */
-    uint64_t goal;  /* what level should be, as the others are now */
-    uint64_t shown; /* goal as its uses have it, see OrrFluid */
-    uint64_t key;   /* of its entry in the heap of the search `queued` */
-    uint32_t first, n_uses;    /* watched: bundles */
-    uint32_t round;            /* last look that saw it */
-    uint32_t raised, queued;   /* the last search that raised its level at once, that queued it */
-    uint32_t head, n_records;  /* activities */
-    uint32_t local;            /* its number in the problem of a full solve */
-    OrrWide potential;         /* usage if all were at their tops; up to capacity, it never binds */
-    OrrWide pledged;           /* usage if all were at their ceilings: usage is no more */
+    OrrWide potential; /* usage if all were at their tops; up to capacity, the link never binds */
+    OrrWide slope;     /* usage per unit of level, were all to rise, times 2^LEVEL_BITS */
+    OrrWide pledged;   /* usage if all were at their ceilings: usage is no more */
+
     uint64_t unit;             /* usage if all had 1 byte per second */
+    uint64_t level;            /* at which it is full and stops those that still rise, or
+                                * ORR_LEVEL_NONE */
+    uint64_t goal;             /* what level should be, as the others are now */
+    uint64_t shown;            /* goal as its uses have it, see OrrFluid */
+    uint32_t head, n_records;  /* activities */
+    uint32_t first, n_uses;    /* watched: bundles */
     bool is_watched;           /* may bind: its level is looked for */
     bool is_dirty, is_relaxed; /* in the lists of OrrFluid */
+
+    OrrSlack slack; /* of a watched link that stops nobody: what its activities leave where they
+                     * stop now, less the margin, or less; below 0: look anew */
+    uint64_t key;   /* of its entry in the heap of the search `queued` */
+    uint32_t round; /* last look that saw it */
+    uint32_t raised, queued; /* the last search that raised its level at once, that queued it */
+    uint32_t local;          /* its number in the problem of a full solve */
 } __attribute__((aligned(64))) OrrLinkState;
 
 typedef struct {

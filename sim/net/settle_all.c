@@ -45,10 +45,17 @@ static void add_bundle(OrrFluid *f, const OrrBundle *b) {
 static void set_level(OrrFluid *f, uint32_t link, uint64_t level) {
     OrrLinkState *l = &f->links[link];
     l->level = l->goal = level;
-    orr_fluid__show_goal(f, link);
-    l->slack = -(OrrSlack)orr_fluid__margin(l); /* at least; looked at anew */
-    for (uint32_t u = l->first; u != ORR_FLUID_NIL; u = f->uses[u].next)
-        f->use_level[u] = level;
+    l->shown = orr_fluid__can_bind(l) ? level : 0;
+    l->slack = -1; /* not known: to be looked at when somebody moves */
+}
+
+static void take_levels(OrrFluid *f, OrrBundle *b) {
+    for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++) {
+        const OrrLinkState *l = &f->links[f->uses[u].link];
+        f->use_level[u] = l->level;
+        f->use_goal[u] = l->shown;
+    }
+    orr_fluid__find_stop(f, b);
 }
 
 void orr_fluid__settle_all(OrrFluid *f) {
@@ -74,7 +81,7 @@ void orr_fluid__settle_all(OrrFluid *f) {
         set_level(f, f->dirty.ids[i], ORR_LEVEL_NONE);
     for (uint32_t l = 0; l < f->problem.n_links; l++)
         set_level(f, f->problem.link[l], f->problem.level[l]);
-    for (uint32_t i = 0; i < f->moved.n; i++)
-        if (f->bundles[f->moved.ids[i]].is_live)
-            orr_fluid__find_stop(f, &f->bundles[f->moved.ids[i]]);
+    for (uint32_t i = 0; i < f->n_bundles; i++)
+        if (f->bundles[i].is_live)
+            take_levels(f, &f->bundles[i]);
 }

@@ -1,7 +1,8 @@
 /* Progressive filling with a heap of levels. The level of a constraint is where its activities that
  * still rise fill what the stopped ones leave; it only grows as activities stop elsewhere, so a
- * stale heap entry is a lower bound and is corrected when it comes up. All constraints and caps of
- * the lowest level are taken together, which makes the result a function of the problem alone.
+ * stale heap entry is a lower bound and is corrected when it comes up. Caps are put in order when
+ * the first is reached. All constraints and caps of the lowest level are taken together, which
+ * makes the result a function of the problem alone.
  *
  * Fixed point: level.h.
  * Cost: about 30 ns a use and 60 ns an activity. Source: Bertsekas and Gallager 1992, Data
@@ -11,11 +12,12 @@
 #include "sim/net/level.h"
 
 #include <glib.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
     uint64_t level;
-    uint32_t id; /* constraint, or n_constraints + activity for its cap */
+    uint32_t id; /* constraint; of a cap: activity */
 } Entry;
 
 typedef struct {
@@ -31,9 +33,14 @@ struct OrrSolver {
     uint64_t *scale;        /* [n] */
     bool *is_stopped;       /* [n] */
     uint32_t n_rising;      /* that are not */
-    Entry *heap;
+    Entry *heap;            /* constraints */
     uint32_t n_heap;
-    uint32_t *batch;
+    uint32_t n_stale; /* since the heap was last put in order as a whole */
+    Entry *caps;      /* below next_cap: reached */
+    uint32_t n_caps, next_cap;
+    uint64_t lowest_cap; /* of those that are not in order yet */
+    bool is_sorted;
+    uint32_t *batch; /* constraints, or n_constraints + activity for its cap */
     uint32_t n_batch;
     OrrWide *wide; /* capacities of orr_solver_solve */
     uint32_t cap_constraints, cap_activities, cap_uses, cap_wide;
@@ -52,6 +59,7 @@ void orr_solver_free(OrrSolver *s) {
     g_free(s->scale);
     g_free(s->is_stopped);
     g_free(s->heap);
+    g_free(s->caps);
     g_free(s->batch);
     g_free(s->wide);
     g_free(s);
@@ -75,7 +83,8 @@ static void reserve(OrrSolver *s, uint32_t n, uint32_t n_uses, uint32_t n_constr
     }
     if (has_grown) {
         s->first_member = g_renew(uint32_t, s->first_member, s->cap_constraints + 2);
-        s->heap = g_renew(Entry, s->heap, s->cap_constraints + s->cap_activities);
+        s->heap = g_renew(Entry, s->heap, s->cap_constraints + 1);
+        s->caps = g_renew(Entry, s->caps, s->cap_activities + 1);
         s->batch = g_renew(uint32_t, s->batch, s->cap_constraints + s->cap_activities);
     }
     if (n_uses > s->cap_uses) {
@@ -150,7 +159,9 @@ static void load_constraints(OrrSolver *s, const OrrSolveProblem *p) {
 
 static void load_heap(OrrSolver *s, const OrrSolveProblem *p) {
     uint64_t cap = 0, scale = 0, level = 0; /* the last division: many activities are alike */
-    s->n_heap = 0;
+    s->n_heap = s->n_caps = s->next_cap = s->n_stale = 0;
+    s->lowest_cap = UINT64_MAX;
+    s->is_sorted = false;
     for (uint32_t l = 0; l < p->n_constraints; l++)
         if (s->constraints[l].slope > 0)
             s->heap[s->n_heap++] = (Entry){level_of(&s->constraints[l]), l};
@@ -160,7 +171,8 @@ static void load_heap(OrrSolver *s, const OrrSolveProblem *p) {
             continue;
         if (a->cap != cap || s->scale[i] != scale)
             level = orr_level__of_cap(cap = a->cap, scale = s->scale[i]);
-        s->heap[s->n_heap++] = (Entry){level, p->n_constraints + i};
+        s->caps[s->n_caps++] = (Entry){level, i};
+        s->lowest_cap = MIN(s->lowest_cap, level);
     }
     for (uint32_t at = s->n_heap / 2; at > 0; at--)
         sift_down(s, at - 1, s->heap[at - 1]);
@@ -180,36 +192,80 @@ static void stop(OrrSolver *s, const OrrSolveProblem *p, uint32_t i, uint64_t le
         uint64_t factor = (uint64_t)use->count * use->coef;
         c->left -= (OrrWide)factor * rate;
         c->slope -= (OrrWide)factor * s->scale[i];
+        s->n_stale += !c->is_stale;
         c->is_stale = true;
     }
 }
 
-/* Takes all that is due at the lowest level off the heap. */
-static uint64_t take_batch(OrrSolver *s, const OrrSolveProblem *p) {
-    uint64_t level = UINT64_MAX;
-    s->n_batch = 0;
-    while (s->n_heap > 0 && (s->n_batch == 0 || s->heap[0].level == level)) {
-        Entry top = s->heap[0];
-        if (top.id < p->n_constraints) {
-            Constraint *c = &s->constraints[top.id];
-            if (c->slope == 0) {
-                drop_top(s);
-                continue;
-            }
-            if (c->is_stale) {
-                c->is_stale = false;
-                top.level = level_of(c);
-                sift_down(s, 0, top);
-                continue;
-            }
-        } else if (s->is_stopped[top.id - p->n_constraints]) {
-            drop_top(s);
+static int compare_entries(const void *a, const void *b) {
+    return comes_before(*(const Entry *)a, *(const Entry *)b) ? -1 : 1;
+}
+
+/* The lowest cap of those that still rise, if it is at most @level; else any number above. */
+static uint64_t find_cap(OrrSolver *s, uint64_t level) {
+    if (!s->is_sorted) {
+        if (s->lowest_cap > level)
+            return s->lowest_cap;
+        qsort(s->caps, s->n_caps, sizeof *s->caps, compare_entries);
+        s->is_sorted = true;
+    }
+    while (s->next_cap < s->n_caps && s->is_stopped[s->caps[s->next_cap].id])
+        s->next_cap++;
+    return s->next_cap < s->n_caps ? s->caps[s->next_cap].level : UINT64_MAX;
+}
+
+#define MANY_STALE 4u /* a part of the heap, where all anew is cheaper than one by one */
+
+/* Takes what is full off the heap and finds all levels that have changed. */
+static void renew_heap(OrrSolver *s) {
+    uint32_t n = 0;
+    for (uint32_t at = 0; at < s->n_heap; at++) {
+        uint32_t id = s->heap[at].id;
+        Constraint *c = &s->constraints[id];
+        if (c->slope == 0)
             continue;
+        s->heap[n++] = (Entry){c->is_stale ? level_of(c) : s->heap[at].level, id};
+        c->is_stale = false;
+    }
+    s->n_heap = n;
+    s->n_stale = 0;
+    for (uint32_t at = n / 2; at > 0; at--)
+        sift_down(s, at - 1, s->heap[at - 1]);
+}
+
+/* Brings the lowest constraint to the top, with its level as it is now; false if none is left. */
+static bool find_constraint(OrrSolver *s) {
+    while (s->n_heap > 0) {
+        Constraint *c = &s->constraints[s->heap[0].id];
+        if (c->slope == 0) {
+            drop_top(s);
+        } else if (c->is_stale) {
+            c->is_stale = false;
+            sift_down(s, 0, (Entry){level_of(c), s->heap[0].id});
+        } else {
+            return true;
         }
-        level = top.level;
-        s->batch[s->n_batch++] = top.id;
+    }
+    return false;
+}
+
+/* Takes all that is due at the lowest level. */
+static uint64_t take_batch(OrrSolver *s, const OrrSolveProblem *p) {
+    s->n_batch = 0;
+    if (s->n_stale > s->n_heap / MANY_STALE)
+        renew_heap(s);
+    bool has_constraint = find_constraint(s);
+    uint64_t level = has_constraint ? s->heap[0].level : UINT64_MAX;
+    uint64_t cap = find_cap(s, level);
+    for (level = MIN(level, cap); has_constraint && s->heap[0].level == level;
+         has_constraint = find_constraint(s)) {
+        s->batch[s->n_batch++] = s->heap[0].id;
         drop_top(s);
     }
+    for (; cap == level && s->next_cap < s->n_caps && s->caps[s->next_cap].level == level;
+         s->next_cap++)
+        if (!s->is_stopped[s->caps[s->next_cap].id])
+            s->batch[s->n_batch++] = p->n_constraints + s->caps[s->next_cap].id;
     return level;
 }
 
