@@ -246,8 +246,8 @@ static void test_exec_host_synchronisation_delays_what_is_issued_behind_it(void 
 }
 
 /* Two collectives of a million bytes on two communicators, the second issued @delay_ns later, on a
- * link that carries a byte a nanosecond. */
-static int64_t side_by_side(int64_t delay_ns, uint32_t weight) {
+ * link that carries a byte a nanosecond; behind the first a kernel of @after_ns. */
+static int64_t side_by_side(int64_t delay_ns, uint32_t weight, int64_t after_ns) {
     OrrBuilder *b = orr_builder_new();
     orr_builder_segment_begin(b, "step");
     uint32_t head = kernel(b, ORR_K_NORM, HEAD_NS);
@@ -256,7 +256,7 @@ static int64_t side_by_side(int64_t delay_ns, uint32_t weight) {
     uint32_t busy = kernel(b, ORR_K_GEMM, delay_ns);
     uint32_t second = coll(b, ORR_STREAM_DP, 1, ORR_COMM_DP_GRADIENT, 1000000);
     orr_builder_wait(b, busy);
-    kernel(b, ORR_K_GEMM, 1);
+    kernel(b, ORR_K_GEMM, after_ns);
     orr_builder_wait(b, first);
     tail(b, second);
     uint32_t segment = orr_builder_segment_end(b);
@@ -285,13 +285,23 @@ static int64_t side_by_side(int64_t delay_ns, uint32_t weight) {
 static void test_exec_two_communicators_share_a_nic(void **state) {
     (void)state;
     /* together: half of the link each, both end at 2 ms */
-    assert_true(llabs(side_by_side(1, 1) - 2000000) <= 2);
+    assert_true(llabs(side_by_side(1, 1, 1) - 2000000) <= 2);
     /* half a millisecond apart: the first ends at 1.5 ms, the second at 2 ms */
-    assert_true(llabs(side_by_side(500000, 1) - 2000000) <= 2);
+    assert_true(llabs(side_by_side(500000, 1, 1) - 2000000) <= 2);
     /* one after the other: no sharing */
-    assert_true(llabs(side_by_side(1500000, 1) - 2500000) <= 2);
+    assert_true(llabs(side_by_side(1500000, 1, 1) - 2500000) <= 2);
     /* three connections against one: all the same bytes, all the same link */
-    assert_true(llabs(side_by_side(1, 3) - 2000000) <= 2);
+    assert_true(llabs(side_by_side(1, 3, 1) - 2000000) <= 2);
+}
+
+/* A kernel that takes longer can make the step shorter: who comes later to a shared link leaves it
+ * to the other meanwhile, and the other was what counts. */
+static void test_exec_what_comes_later_to_a_link_leaves_it_to_others(void **state) {
+    (void)state;
+    /* both end at 2 ms, then the kernel of 1 ms */
+    assert_true(llabs(side_by_side(1, 1, 1000000) - 3000000) <= 2);
+    /* the first has the link to itself until 1 ms, and the second while the kernel runs */
+    assert_true(llabs(side_by_side(1000000, 1, 1000000) - 2000000) <= 2);
 }
 
 /* A collective of 400 beside a kernel of 1000 that then runs at half speed: 1200 in all. */
@@ -418,6 +428,7 @@ int main(void) {
         cmocka_unit_test(test_exec_batch_ends_with_its_last_part),
         cmocka_unit_test(test_exec_host_synchronisation_delays_what_is_issued_behind_it),
         cmocka_unit_test(test_exec_two_communicators_share_a_nic),
+        cmocka_unit_test(test_exec_what_comes_later_to_a_link_leaves_it_to_others),
         cmocka_unit_test(test_exec_kernels_slow_down_beside_communication),
         cmocka_unit_test(test_exec_reduction_hides_under_the_last_backward_only),
         cmocka_unit_test(test_exec_refuses_different_collectives_on_one_communicator),

@@ -286,8 +286,11 @@ static OrrBound *draw_bound(Job *j, const OrrProgram *p) {
 }
 
 static OrrExecResult *run(const OrrBound *b, bool is_plain, GError **error) {
-    OrrExecOptions options = {
-        .self_check = true, .has_path = true, .has_launches = true, .is_plain = is_plain};
+    OrrExecOptions options = {.self_check = true,
+                              .has_path = true,
+                              .path_words = is_plain ? UINT32_MAX / 4 : 64,
+                              .has_launches = true,
+                              .is_plain = is_plain};
     return orr_exec_run(b, &options, error);
 }
 

@@ -99,6 +99,19 @@ static void test_text_states_denominators(void **state) {
             fail_msg("the report lacks '%s':\n%s", needed[i], text);
 }
 
+static void test_text_says_why_a_slow_part_makes_a_step_shorter(void **state) {
+    (void)state;
+    for (int is_shorter = 0; is_shorter < 2; is_shorter++) {
+        g_autoptr(OrrRecord) r = full_record();
+        orr_record_add_perturb(r, "gpu:3:speed", "0.9");
+        r->sound_step_time_ns = r->step_time_ns + (is_shorter ? 1000000 : -1000000);
+        g_autofree char *text = render("text", r);
+        assert_int_equal(strstr(text, "it costs 1.000 ms") != NULL, !is_shorter);
+        assert_int_equal(strstr(text, "1.000 ms longer") != NULL, is_shorter);
+        assert_int_equal(strstr(text, "comes later to a shared link") != NULL, is_shorter);
+    }
+}
+
 static void test_text_keeps_to_its_columns(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = full_record();
@@ -128,6 +141,7 @@ int main(void) {
         cmocka_unit_test(test_json_accounts_add_up_to_the_step),
         cmocka_unit_test(test_csv_quotes_and_holds_accounts),
         cmocka_unit_test(test_text_states_denominators),
+        cmocka_unit_test(test_text_says_why_a_slow_part_makes_a_step_shorter),
         cmocka_unit_test(test_text_keeps_to_its_columns),
         cmocka_unit_test(test_same_record_gives_same_bytes),
     };

@@ -142,6 +142,25 @@ static uint32_t check_meeting(const OrrRecordArrival *a, uint32_t n) {
 }
 
 /* Where the slow rank is in the group it comes last, and the others together. */
+/* Pods of a third of a stage and a core of 1:7: the sends of all replicas meet there, and the step
+ * moves either way when some come later (doc/models/perturbations.md). */
+#define CROWDED                                                                                    \
+    "layout.dp=16;batch.global=256 sequences;job.cluster=clos-roce-1m:2048;"                       \
+    "cluster.gpus_per_pod=96 GPUs;cluster.pod_uplinks=13 links;"
+
+static void test_a_slow_gpu_is_named_even_where_the_step_gets_no_longer(void **state) {
+    (void)state;
+    static const char *const speeds[] = {"0.98", "0.96"};
+    for (size_t i = 0; i < G_N_ELEMENTS(speeds); i++) {
+        g_autofree char *sets = g_strdup_printf(CROWDED "perturb.a=gpu:999:speed=%s", speeds[i]);
+        Step *s = step_new("llama3-405b-16k", sets, 0);
+        const OrrRecord *r = s->record;
+        assert_true(r->n_stragglers >= 1);
+        assert_int_equal(r->stragglers[0].rank, 999);
+        step_free(s);
+    }
+}
+
 static void test_the_slow_rank_comes_last_to_its_meetings(void **state) {
     (void)state;
     static const char *const kinds[] = {"perturb.a=gpu:13:speed=0.5",
@@ -325,6 +344,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_not_there_is_refused),
         cmocka_unit_test(test_tables_that_make_no_sense_are_refused_by_the_line),
         cmocka_unit_test(test_one_slow_gpu_is_named_and_priced),
+        cmocka_unit_test(test_a_slow_gpu_is_named_even_where_the_step_gets_no_longer),
         cmocka_unit_test(test_the_slow_rank_comes_last_to_its_meetings),
         cmocka_unit_test(test_arrivals_of_large_groups_are_those_at_either_end),
         cmocka_unit_test(test_arrivals_under_jitter_are_those_that_were_drawn),

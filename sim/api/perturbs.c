@@ -167,12 +167,14 @@ static void insert(OrrRecordStraggler *list, uint32_t *n, OrrRecordStraggler s) 
         list[at] = s;
 }
 
-/* Those that others waited for at least half as long as for the first of them. */
+/* Those that others waited for at least half as long as for the first of them. Where links are
+ * shared a slow part can make the step shorter: then those that others waited for longer than by
+ * what the step has moved, which is about as far as the waits of all have. */
 static void fill_stragglers(const OrrStepRun *run, OrrRecord *record) {
     uint32_t n = run->bound->n_real_ranks, n_found = 0;
     int64_t cost = run->result->step_time_ns - run->sound->step_time_ns, sum = 0;
     OrrRecordStraggler found[MAX_STRAGGLERS];
-    if (n < 2 || cost <= 0)
+    if (n < 2)
         return;
     g_autofree int64_t *more = g_new(int64_t, n);
     for (uint32_t r = 0; r < n; r++) {
@@ -181,7 +183,7 @@ static void fill_stragglers(const OrrStepRun *run, OrrRecord *record) {
     }
     for (uint32_t r = 0; r < n; r++) {
         int64_t waited_for = (sum - more[r]) / (n - 1) - more[r];
-        if (waited_for > 0)
+        if (waited_for > MAX(-cost, 0))
             insert(found, &n_found, (OrrRecordStraggler){r, waited_for, cost});
     }
     for (uint32_t i = 0; i < n_found && 2 * found[i].waited_for_ns >= found[0].waited_for_ns; i++)

@@ -35,6 +35,24 @@ static void arrivals(const OrrRecord *r, OrrOut *out) {
     }
 }
 
+static void price(const OrrRecord *r, OrrOut *out) {
+    double cost = (double)(r->step_time_ns - r->sound_step_time_ns);
+    OrrFixed sound = orr_report__time((double)r->sound_step_time_ns);
+    OrrFixed more = orr_report__time(cost < 0 ? -cost : cost);
+    OrrFixed percent =
+        orr_report__percent((cost < 0 ? -cost : cost) / (double)r->sound_step_time_ns);
+    if (cost >= 0)
+        orr_out_printf(out, "  without it a step takes %s; it costs %s (%s)\n", sound.text,
+                       more.text, percent.text);
+    else
+        orr_out_printf(
+            out,
+            "  without it a step takes %s, %s longer (%s):\n"
+            "  what comes later to a shared link leaves it to others meanwhile, so a slow "
+            "part can\n  move a step either way\n",
+            sound.text, more.text, percent.text);
+}
+
 void orr_report__perturbs(const OrrRecord *r, OrrOut *out) {
     percentiles(r, out);
     if (r->n_perturbs == 0)
@@ -42,12 +60,7 @@ void orr_report__perturbs(const OrrRecord *r, OrrOut *out) {
     orr_out_puts(out, "\nNot as it should be\n");
     for (uint32_t i = 0; i < r->n_perturbs; i++)
         orr_out_printf(out, "  %s %s\n", r->perturbs[i].what, r->perturbs[i].value);
-    double cost = (double)(r->step_time_ns - r->sound_step_time_ns);
-    OrrFixed sound = orr_report__time((double)r->sound_step_time_ns);
-    OrrFixed more = orr_report__time(cost < 0 ? -cost : cost);
-    OrrFixed percent = orr_report__percent(cost / (double)r->sound_step_time_ns);
-    orr_out_printf(out, "  without it a step takes %s; it costs %s%s (%s)\n", sound.text,
-                   cost < 0 ? "-" : "", more.text, percent.text);
+    price(r, out);
     OrrFixed least = orr_report__time((double)r->waits.least_ns);
     OrrFixed median = orr_report__time((double)r->waits.median_ns);
     OrrFixed most = orr_report__time((double)r->waits.most_ns);
