@@ -73,27 +73,30 @@ typedef struct {
     bool is_walked; /* its rate was not 1 all the time: closed form does not hold */
 } OrrProgress;
 
+/* What most events of a rank touch comes first, a cache line; then what passes and rates do. */
 typedef struct {
-    OrrLane lane[ORR_N_STREAMS];
     const OrrCompiledRole *role;
-    uint32_t weight; /* of OrrBound */
-    uint32_t island;
     int64_t idle_from_ns; /* idle time of the compute stream is accounted up to here */
     int64_t host_base_ns; /* issue time = base + host time of the program so far */
+    uint32_t weight;      /* of OrrBound */
+    uint32_t island;
     uint16_t waiting_for[ORR_N_STREAMS]; /* streams whose head waits for this one, a bit each */
-    uint32_t wait_need[ORR_N_STREAMS];   /* and until how many items of that one have ended */
-    int64_t sync_ns;                     /* when the last host synchronisation returned */
-    uint32_t sync_index;                 /* item that it waited for; ORR_NONE before the first */
-    uint8_t sync_stream;                 /* its stream */
+    uint32_t n_synced;                   /* host synchronisations that have returned */
     uint8_t is_probed;
-    uint32_t rate[2];   /* of its kernels: the least of outer and what inner leaves */
-    uint32_t outer[2];  /* what external communication leaves; of old while changes are noted */
-    uint32_t accounted; /* blocks whose kernels are in owner_ns */
-    uint16_t resident[ORR_N_COMM_KINDS]; /* external kernels on the GPU that slow others */
-    uint8_t inner[ORR_N_COMM_KINDS];     /* those of the island */
-    OrrProgress progress;
-    int64_t owner_ns[ORR_N_OWNERS];
+    /* the line ends here */
+    uint32_t wait_need[ORR_N_STREAMS]; /* of a waiting stream: items of the other that must end */
+    uint32_t rate[2];  /* of its kernels: the least of outer and what inner leaves */
+    uint32_t outer[2]; /* what external communication leaves; of old while changes are noted */
+    OrrLane lane[ORR_N_STREAMS];
     OrrTrail trail[ORR_N_STREAMS];
+    int64_t owner_ns[ORR_N_OWNERS];     /* what passes charge lies in its second half */
+    uint8_t resident[ORR_N_COMM_KINDS]; /* external kernels on the GPU that slow others */
+    uint8_t inner[ORR_N_COMM_KINDS];    /* those of the island */
+    uint32_t accounted;                 /* blocks whose kernels are in owner_ns */
+    int64_t sync_ns;                    /* when the last host synchronisation returned */
+    uint32_t sync_index;                /* item that it waited for; ORR_NONE before the first */
+    uint8_t sync_stream;                /* its stream */
+    OrrProgress progress;
 } __attribute__((aligned(64))) OrrRank;
 
 typedef struct {

@@ -117,7 +117,7 @@ static void waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrI
     if (x->jitter)
         orr_jitter_open(x->jitter, x, r, s);
     uint32_t syncs = l->step * all->syncs_before + row->syncs_before + item->n_syncs_before;
-    if (syncs > 0 && s != ORR_STREAM_HOST && rank->lane[ORR_STREAM_HOST].completed < syncs)
+    if (syncs > 0 && s != ORR_STREAM_HOST && rank->n_synced < syncs)
         miss(x, ORR_STREAM_HOST, syncs, w);
     const uint32_t *first = &role->first_cross[l->call * ORR_N_STREAMS + s];
     for (uint32_t i = first[0]; item->has_cross && i < first[1]; i++) {
@@ -204,7 +204,7 @@ static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item, int64_t ready
         if (x->jitter)
             orr_jitter_sync(x->jitter, r);
     }
-    l->completed++;
+    rank->n_synced = ++l->completed;
     l->free_ns = MAX(ready_ns, reach);
     l->item++;
     orr_exec__settle_head(x, r, ORR_STREAM_HOST);

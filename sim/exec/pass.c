@@ -63,8 +63,7 @@ bool orr_pass__is_host_ahead(const OrrExec *x, uint32_t r, uint32_t key) {
     }
     for (uint32_t m = 0; m < n; m++) {
         const OrrRank *rank = &x->ranks[list[m]];
-        bool is_synced =
-            rank->lane[ORR_STREAM_HOST].completed >= step * all->syncs_before + row->syncs_before;
+        bool is_synced = rank->n_synced >= step * all->syncs_before + row->syncs_before;
         if (!is_synced || rank->host_base_ns + host_ns > first_ns)
             return false;
     }
