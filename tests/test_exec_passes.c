@@ -104,6 +104,13 @@ static uint32_t first_on(const Segment *s, uint32_t stream) {
     return ORR_NONE;
 }
 
+static uint32_t last_on(const Segment *s, uint32_t stream) {
+    uint32_t i = s->n_ops;
+    while (i > 0 && s->stream[i - 1] != stream)
+        i--;
+    return i > 0 ? i - 1 : ORR_NONE;
+}
+
 static uint32_t message(Job *j, bool is_send) {
     OrrP2pPart part = {.is_send = is_send,
                        .group = ORR_GROUP_PP,
@@ -140,6 +147,9 @@ static void draw_waits(Job *j, uint32_t call, const Segment *s, const uint32_t *
         for (uint32_t w = 0; op != ORR_NONE && w < 2; w++) {
             uint32_t from = chance(j, 70) ? n - 1 : draw(j, n);
             uint32_t src = chance(j, 60) ? done[from]->n_ops - 1 : draw(j, done[from]->n_ops);
+            uint32_t dp = first_on(done[from], ORR_STREAM_DP);
+            if (!j->is_tidy && dp != ORR_NONE && chance(j, 50))
+                src = dp;
             if (chance(j, j->is_tidy ? 20 : 45) && done[from]->stream[src] != streams[k] &&
                 done[from]->stream[src] != ORR_STREAM_HOST)
                 orr_builder_call_wait(j->b, call, op, calls[from], src, 0);
@@ -174,9 +184,10 @@ static void draw_role(Job *j, uint32_t stage, uint32_t send, uint32_t receive, u
     }
     uint32_t call = orr_builder_call(j->b, end, ORR_N_PASSES, 0, 0);
     for (uint32_t i = 0; i < n; i++) {
-        for (uint32_t op = 0; op < done[i]->n_ops; op++)
-            if (done[i]->stream[op] == ORR_STREAM_TP || done[i]->stream[op] == ORR_STREAM_DP)
-                orr_builder_call_wait(j->b, call, 0, calls[i], op, 0);
+        static const OrrStream beside[] = {ORR_STREAM_TP, ORR_STREAM_DP};
+        for (int k = 0; k < 2; k++)
+            if (last_on(done[i], beside[k]) != ORR_NONE)
+                orr_builder_call_wait(j->b, call, 0, calls[i], last_on(done[i], beside[k]), 0);
         if (has_gather && chance(j, 30))
             orr_builder_call_wait(j->b, calls[i], first[i], call, 3, 1);
         uint32_t tp = first_on(done[i], ORR_STREAM_TP);
@@ -265,8 +276,9 @@ static OrrBound *draw_bound(Job *j, const OrrProgram *p) {
         b->hw[r] = draw(j, b->n_hw);
     }
     b->kernel_ns = g_new(int64_t, b->n_hw * p->n_kernels + 1);
+    uint32_t spread_ns = chance(j, 30) ? 60 : 3;
     for (uint32_t i = 0; i < b->n_hw * p->n_kernels; i++)
-        b->kernel_ns[i] = p->kernels[i % p->n_kernels].m + draw(j, 3);
+        b->kernel_ns[i] = p->kernels[i % p->n_kernels].m + draw(j, spread_ns);
     b->host_launch_ns = chance(j, 30) ? draw(j, 8) : 0;
     b->host_comm_ns = chance(j, 30) ? draw(j, 8) : 0;
     for (int c = 0; c < 2; c++)

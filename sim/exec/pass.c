@@ -23,7 +23,8 @@ bool orr_exec__begins_pass(const OrrExec *x, uint32_t r, uint32_t s) {
 }
 
 /* Ranks that had begun the call go on from where they were: none of their streams has done anything
- * since. A pass under way is not touched. */
+ * since. A pass under way is not touched. Who starts in the past does so in order of time, by events
+ * of the island, not at once. */
 void orr_pass__release(OrrExec *x, uint32_t r, uint32_t key) {
     OrrIslandPass *pass = orr_pass__of(x, r);
     const uint32_t *list;
@@ -36,6 +37,8 @@ void orr_pass__release(OrrExec *x, uint32_t r, uint32_t key) {
         if (x->passes->begins[list[m]].state == ORR_RATE_BEGUN)
             orr_pass__end_rates(x, list[m], true);
     orr_pass__trim_rates(x, r);
+    int64_t now_ns = x->now_ns;
+    x->now_ns = INT64_MIN;
     for (uint32_t m = 0; m < n; m++)
         for (int k = 0; k < ORR_PASS_LANES; k++) {
             OrrLane *l = &x->ranks[list[m]].lane[orr_pass_lane[k]];
@@ -45,6 +48,7 @@ void orr_pass__release(OrrExec *x, uint32_t r, uint32_t key) {
             if (l->state == ORR_LANE_BLOCKED)
                 orr_exec__try_start(x, list[m], orr_pass_lane[k]);
         }
+    x->now_ns = now_ns;
 }
 
 /* Whether the host has issued all of the call before the first of the members begins it. */
