@@ -65,7 +65,7 @@ static void add_op(Job *j) {
             orr_builder_wait(j->b, tp);
     } else if (kind < 8) {
         coll(j, ORR_STREAM_TP, ORR_GROUP_TP, ORR_COMM_TP);
-        if (j->is_tidy || chance(j, 80))
+        if (tp == ORR_NONE ? chance(j, 60) : j->is_tidy || chance(j, 80))
             orr_builder_wait(j->b, compute);
     } else if (kind < 9) {
         coll(j, ORR_STREAM_DP, ORR_GROUP_DP_CP, ORR_COMM_DP_GRADIENT);
@@ -148,7 +148,7 @@ static void draw_waits(Job *j, uint32_t call, const Segment *s, const uint32_t *
             uint32_t from = chance(j, 70) ? n - 1 : draw(j, n);
             uint32_t src = chance(j, 60) ? done[from]->n_ops - 1 : draw(j, done[from]->n_ops);
             uint32_t dp = first_on(done[from], ORR_STREAM_DP);
-            if (!j->is_tidy && dp != ORR_NONE && chance(j, 50))
+            if (dp != ORR_NONE && chance(j, streams[k] == ORR_STREAM_TP ? 60 : 20))
                 src = dp;
             if (chance(j, j->is_tidy ? 20 : 45) && done[from]->stream[src] != streams[k] &&
                 done[from]->stream[src] != ORR_STREAM_HOST)
@@ -276,7 +276,7 @@ static OrrBound *draw_bound(Job *j, const OrrProgram *p) {
         b->hw[r] = draw(j, b->n_hw);
     }
     b->kernel_ns = g_new(int64_t, b->n_hw * p->n_kernels + 1);
-    uint32_t spread_ns = chance(j, 30) ? 60 : 3;
+    uint32_t spread_ns = chance(j, 50) ? 60 : 3;
     for (uint32_t i = 0; i < b->n_hw * p->n_kernels; i++)
         b->kernel_ns[i] = p->kernels[i % p->n_kernels].m + draw(j, spread_ns);
     b->host_launch_ns = chance(j, 30) ? draw(j, 8) : 0;

@@ -282,6 +282,7 @@ void orr_exec__passes_new(OrrExec *x);
 void orr_exec__passes_clear(OrrExec *x);
 /* pass.c */
 bool orr_exec__begins_pass(const OrrExec *x, uint32_t r, uint32_t s);
+const OrrBegin *orr_exec__begun(const OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__check_in(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__disturb_pass(OrrExec *x, uint32_t r);
 /* rates.c */

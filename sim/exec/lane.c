@@ -61,6 +61,7 @@ typedef struct {
     int64_t ready_ns;
     int64_t begin_ns; /* the same of what is waited for outside of the call; and its stream */
     uint32_t begin_cause;
+    const OrrBegin *begun; /* which was noted when it came; NULL: looked up now */
 } OrrWaiting;
 
 static void miss(const OrrExec *x, uint32_t q, uint32_t need, OrrWaiting *w) {
@@ -114,6 +115,15 @@ static void waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrI
     w->need = 0;
     w->has_wait = false;
     w->ready_ns = s == ORR_STREAM_HOST ? INT64_MIN : l->free_ns;
+    w->begun = orr_exec__begun(x, r, s);
+    if (w->begun) {
+        int k = s == ORR_STREAM_TP;
+        w->ready_ns = w->begin_ns = w->begun->begin_ns[k];
+        w->stream = w->begin_cause = w->begun->cause[k];
+        w->has_wait = w->begin_cause != s;
+        w->index = w->begun->index[k];
+        return;
+    }
     if (x->jitter)
         orr_jitter_open(x->jitter, x, r, s);
     uint32_t syncs = l->step * all->syncs_before + row->syncs_before + item->n_syncs_before;
@@ -180,6 +190,10 @@ static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaitin
     trail->blocker_end_ns = rank->lane[l->pred_stream].free_ns;
     if (rank->lane[l->pred_stream].completed != l->pred_index + 1)
         trail->blocker.is_set = 0;
+    if (w->begun && s == ORR_STREAM_TP && w->has_wait && w->stream == w->begin_cause) {
+        trail->blocker = w->begun->blocker;
+        trail->blocker_end_ns = w->begun->blocker_end_ns;
+    }
 }
 
 void orr_exec__wake(OrrExec *x, uint32_t r, uint32_t s) {

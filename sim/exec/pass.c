@@ -22,9 +22,22 @@ bool orr_exec__begins_pass(const OrrExec *x, uint32_t r, uint32_t s) {
     return calls[l->call] && orr_pass__of(x, r)->released < call_key(x, r, l);
 }
 
+/* When the head of this lane had all from outside, if that has been noted: it may have gone event
+ * by event only since then. NULL: it has not. */
+const OrrBegin *orr_exec__begun(const OrrExec *x, uint32_t r, uint32_t s) {
+    const OrrLane *l = &x->ranks[r].lane[s];
+    if (!x->passes || x->is_external[s] || l->item != 0)
+        return NULL;
+    const OrrBegin *b = &x->passes->begins[r];
+    for (int k = 0; k < ORR_PASS_LANES; k++)
+        if (s == orr_pass_lane[k] && b->key[k] == call_key(x, r, l))
+            return b;
+    return NULL;
+}
+
 /* Ranks that had begun the call go on from where they were: none of their streams has done anything
- * since. A pass under way is not touched. Who starts in the past does so in order of time, by events
- * of the island, not at once. */
+ * since. A pass under way is not touched. Who starts in the past does so in order of time, by
+ * events of the island, not at once. */
 void orr_pass__release(OrrExec *x, uint32_t r, uint32_t key) {
     OrrIslandPass *pass = orr_pass__of(x, r);
     const uint32_t *list;
