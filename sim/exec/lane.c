@@ -122,6 +122,7 @@ static void waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrI
         w->stream = w->begin_cause = w->begun->cause[k];
         w->has_wait = w->begin_cause != s;
         w->index = w->begun->index[k];
+        w->cause = w->begun->made[k];
         return;
     }
     if (x->jitter)
