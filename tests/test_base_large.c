@@ -1,0 +1,53 @@
+/* Memory of large arrays. */
+#include "tests/near.h"
+
+#include "sim/base/large.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Small ones, one in large pages, and both sides of the border between them. */
+static const gsize sizes[] = {0, 1, 100, (1u << 20) - 1, 1u << 20, (4u << 20) + 1};
+
+static void test_large_memory_begins_a_cache_line(void **state) {
+    (void)state;
+    for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        void *block = orr_large_new(sizes[i]);
+        assert_int_equal((guintptr)block % 64, 0);
+        free(block);
+    }
+}
+
+static void test_large_memory_is_zero_where_another_was(void **state) {
+    (void)state;
+    for (guint round = 0; round < 3; round++)
+        for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
+            unsigned char *block = orr_large_new(sizes[i]);
+            for (gsize k = 0; k < sizes[i]; k += MAX(sizes[i] / 97, 1))
+                assert_int_equal(block[k], 0);
+            memset(block, 0xa5, sizes[i]);
+            free(block);
+        }
+}
+
+static void test_large_copy_has_the_same_bytes(void **state) {
+    (void)state;
+    gsize n = 3u << 20;
+    unsigned char *from = test_malloc(n);
+    for (gsize i = 0; i < n; i++)
+        from[i] = (unsigned char)(i * 7 + i / 251);
+    unsigned char *copy = orr_large_dup(from, n);
+    assert_memory_equal(copy, from, n);
+    free(copy);
+    free(orr_large_dup(NULL, 0));
+    test_free(from);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_large_memory_begins_a_cache_line),
+        cmocka_unit_test(test_large_memory_is_zero_where_another_was),
+        cmocka_unit_test(test_large_copy_has_the_same_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
