@@ -59,20 +59,27 @@ static void move_if_ahead(OrrJitter *j, OrrForms *to, gsize slot, const Edge *e,
     }
 }
 
-/* The edge that the last of the copies comes to: of what it waits for, what that comes to last. */
+/* How far the last of the copies is from the mean of a form. */
+static double lead_of_last(OrrJitter *j, double copies, const double *form) {
+    double apart = orr_jitter__sum(j, form) - form[orr_jitter__common(j)];
+    return orr_jitter__largest(j, copies)->mean * sqrt(fmax(apart, 0));
+}
+
+/* The edge that the last of the copies comes to: the largest of what it waits for, of which each is
+ * as late as for that one. */
 static double take_edge(OrrJitter *j, gsize of, uint32_t r, double copies, double *edge) {
-    uint32_t last = 0, rank = 0;
-    double latest = -INFINITY, mean = orr_jitter__largest(j, copies)->mean, ns = 0;
+    uint32_t rank = r;
+    double latest = -INFINITY;
+    j->causes.count[0] = 0;
     for (uint32_t i = 0; i < j->current.count[of]; i++) {
         const double *form = orr_form_parts(&j->current, of, i);
-        double apart = orr_jitter__sum(j, form) - form[orr_jitter__common(j)];
-        double at = *orr_form_ns(&j->current, of, i) + mean * sqrt(fmax(apart, 0));
+        double at = *orr_form_ns(&j->current, of, i) + lead_of_last(j, copies, form);
         if (at > latest)
-            latest = at, last = i;
+            latest = at, rank = *orr_form_rank(&j->current, of, i);
+        orr_forms_add(&j->causes, 0, form, at, *orr_form_rank(&j->current, of, i));
     }
-    memcpy(edge, orr_form_parts(&j->current, of, last), j->n_parts * sizeof *edge);
-    ns = *orr_form_ns(&j->current, of, last);
-    rank = *orr_form_rank(&j->current, of, last);
+    double ns = orr_forms_largest(&j->causes, 0, edge);
+    ns -= lead_of_last(j, copies, edge);
     orr_jitter__make_own(j, edge, &rank, r);
     return ns;
 }
