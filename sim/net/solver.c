@@ -1,8 +1,8 @@
 /* Progressive filling with a heap of levels. The level of a constraint is where its activities that
  * still rise fill what the stopped ones leave; it only grows as activities stop elsewhere, so a
- * stale heap entry is a lower bound and is corrected when it comes up. Caps are put in order when
- * the first is reached. All constraints and caps of the lowest level are taken together, which
- * makes the result a function of the problem alone.
+ * stale heap entry is a lower bound and is corrected when it comes up. Caps have a heap of
+ * their own, made when the first is reached. All constraints and caps of the lowest level are taken
+ * together, which makes the result a function of the problem alone.
  *
  * Fixed point: level.h.
  * Cost: about 30 ns a use and 60 ns an activity. Source: Bertsekas and Gallager 1992, Data
@@ -12,7 +12,6 @@
 #include "sim/net/level.h"
 
 #include <glib.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -36,10 +35,10 @@ struct OrrSolver {
     Entry *heap;            /* constraints */
     uint32_t n_heap;
     uint32_t n_stale; /* since the heap was last put in order as a whole */
-    Entry *caps;      /* below next_cap: reached */
-    uint32_t n_caps, next_cap;
-    uint64_t lowest_cap; /* of those that are not in order yet */
-    bool is_sorted;
+    Entry *caps;      /* a heap once the first of them has been reached */
+    uint32_t n_caps;
+    uint64_t lowest_cap; /* before */
+    bool is_reached;
     uint32_t *batch; /* constraints, or n_constraints + activity for its cap */
     uint32_t n_batch;
     OrrWide *wide; /* capacities of orr_solver_solve */
@@ -97,25 +96,30 @@ static bool comes_before(Entry a, Entry b) {
     return a.level < b.level || (a.level == b.level && a.id < b.id);
 }
 
-static void sift_down(OrrSolver *s, uint32_t at, Entry e) {
+static void sift_down(Entry *heap, uint32_t n, uint32_t at, Entry e) {
     for (;;) {
         uint32_t child = 2 * at + 1;
-        if (child >= s->n_heap)
+        if (child >= n)
             break;
-        if (child + 1 < s->n_heap && comes_before(s->heap[child + 1], s->heap[child]))
+        if (child + 1 < n && comes_before(heap[child + 1], heap[child]))
             child++;
-        if (!comes_before(s->heap[child], e))
+        if (!comes_before(heap[child], e))
             break;
-        s->heap[at] = s->heap[child];
+        heap[at] = heap[child];
         at = child;
     }
-    s->heap[at] = e;
+    heap[at] = e;
 }
 
-static void drop_top(OrrSolver *s) {
-    s->n_heap--;
-    if (s->n_heap > 0)
-        sift_down(s, 0, s->heap[s->n_heap]);
+static void make_heap(Entry *heap, uint32_t n) {
+    for (uint32_t at = n / 2; at > 0; at--)
+        sift_down(heap, n, at - 1, heap[at - 1]);
+}
+
+static void drop_top(Entry *heap, uint32_t *n) {
+    --*n;
+    if (*n > 0)
+        sift_down(heap, *n, 0, heap[*n]);
 }
 
 static uint64_t level_of(const Constraint *c) {
@@ -159,9 +163,9 @@ static void load_constraints(OrrSolver *s, const OrrSolveProblem *p) {
 
 static void load_heap(OrrSolver *s, const OrrSolveProblem *p) {
     uint64_t cap = 0, scale = 0, level = 0; /* the last division: many activities are alike */
-    s->n_heap = s->n_caps = s->next_cap = s->n_stale = 0;
+    s->n_heap = s->n_caps = s->n_stale = 0;
     s->lowest_cap = UINT64_MAX;
-    s->is_sorted = false;
+    s->is_reached = false;
     for (uint32_t l = 0; l < p->n_constraints; l++)
         if (s->constraints[l].slope > 0)
             s->heap[s->n_heap++] = (Entry){level_of(&s->constraints[l]), l};
@@ -174,8 +178,7 @@ static void load_heap(OrrSolver *s, const OrrSolveProblem *p) {
         s->caps[s->n_caps++] = (Entry){level, i};
         s->lowest_cap = MIN(s->lowest_cap, level);
     }
-    for (uint32_t at = s->n_heap / 2; at > 0; at--)
-        sift_down(s, at - 1, s->heap[at - 1]);
+    make_heap(s->heap, s->n_heap);
 }
 
 static void stop(OrrSolver *s, const OrrSolveProblem *p, uint32_t i, uint64_t level, uint32_t by) {
@@ -197,21 +200,17 @@ static void stop(OrrSolver *s, const OrrSolveProblem *p, uint32_t i, uint64_t le
     }
 }
 
-static int compare_entries(const void *a, const void *b) {
-    return comes_before(*(const Entry *)a, *(const Entry *)b) ? -1 : 1;
-}
-
 /* The lowest cap of those that still rise, if it is at most @level; else any number above. */
 static uint64_t find_cap(OrrSolver *s, uint64_t level) {
-    if (!s->is_sorted) {
+    if (!s->is_reached) {
         if (s->lowest_cap > level)
             return s->lowest_cap;
-        qsort(s->caps, s->n_caps, sizeof *s->caps, compare_entries);
-        s->is_sorted = true;
+        make_heap(s->caps, s->n_caps);
+        s->is_reached = true;
     }
-    while (s->next_cap < s->n_caps && s->is_stopped[s->caps[s->next_cap].id])
-        s->next_cap++;
-    return s->next_cap < s->n_caps ? s->caps[s->next_cap].level : UINT64_MAX;
+    while (s->n_caps > 0 && s->is_stopped[s->caps[0].id])
+        drop_top(s->caps, &s->n_caps);
+    return s->n_caps > 0 ? s->caps[0].level : UINT64_MAX;
 }
 
 #define MANY_STALE 4u /* a part of the heap, where all anew is cheaper than one by one */
@@ -229,8 +228,7 @@ static void renew_heap(OrrSolver *s) {
     }
     s->n_heap = n;
     s->n_stale = 0;
-    for (uint32_t at = n / 2; at > 0; at--)
-        sift_down(s, at - 1, s->heap[at - 1]);
+    make_heap(s->heap, n);
 }
 
 /* Brings the lowest constraint to the top, with its level as it is now; false if none is left. */
@@ -238,10 +236,10 @@ static bool find_constraint(OrrSolver *s) {
     while (s->n_heap > 0) {
         Constraint *c = &s->constraints[s->heap[0].id];
         if (c->slope == 0) {
-            drop_top(s);
+            drop_top(s->heap, &s->n_heap);
         } else if (c->is_stale) {
             c->is_stale = false;
-            sift_down(s, 0, (Entry){level_of(c), s->heap[0].id});
+            sift_down(s->heap, s->n_heap, 0, (Entry){level_of(c), s->heap[0].id});
         } else {
             return true;
         }
@@ -260,12 +258,12 @@ static uint64_t take_batch(OrrSolver *s, const OrrSolveProblem *p) {
     for (level = MIN(level, cap); has_constraint && s->heap[0].level == level;
          has_constraint = find_constraint(s)) {
         s->batch[s->n_batch++] = s->heap[0].id;
-        drop_top(s);
+        drop_top(s->heap, &s->n_heap);
     }
-    for (; cap == level && s->next_cap < s->n_caps && s->caps[s->next_cap].level == level;
-         s->next_cap++)
-        if (!s->is_stopped[s->caps[s->next_cap].id])
-            s->batch[s->n_batch++] = p->n_constraints + s->caps[s->next_cap].id;
+    for (; cap == level && s->n_caps > 0 && s->caps[0].level == level;
+         drop_top(s->caps, &s->n_caps))
+        if (!s->is_stopped[s->caps[0].id])
+            s->batch[s->n_batch++] = p->n_constraints + s->caps[0].id;
     return level;
 }
 
