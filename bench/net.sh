@@ -64,3 +64,7 @@ cc -O2 -std=gnu11 -I"$top" "$top/bench/bench_net.c" "$top"/sim/net/*.c -o "$work
 for flows in 1000 10000 30000 100000; do
     "$work/net" "$flows" $((flows >= 100000 ? 1000 : 20000)) | sed 's/^/  /'
 done
+printf '\nsolver: random pairs over the uplinks of two pods, rings of 500 links beside them\n'
+for rings in 0 20 128; do
+    "$work/net" 1000 10000 0 "$rings" | sed 's/^/  /'
+done
