@@ -41,7 +41,8 @@ bool orr_calibrate_options(char **argv, OrrCalibrateOptions *o, bool *is_answere
          NULL},
         {"full", 0, 0, G_OPTION_ARG_NONE, &o->is_full, "the fine grid, without a limit of time",
          NULL},
-        {"minutes", 0, 0, G_OPTION_ARG_INT, &o->minutes, "begin no case after so long", "N"},
+        {"minutes", 0, 0, G_OPTION_ARG_INT, &o->minutes,
+         "begin no case after so long; 0, the default: --quick 2, --full no limit", "N"},
         {"only", 0, 0, G_OPTION_ARG_STRING_ARRAY, &o->only,
          "measure this kind (repeatable): gemm, batched_gemm, grouped_gemm, attention, "
          "unfused_attention, kernel, copy, launch, collective",

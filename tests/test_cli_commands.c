@@ -93,6 +93,7 @@ static void test_bad_command_lines_are_told_with_what_would_do(void **state) {
 
 static void test_bad_questions_are_told_with_what_would_do(void **state) {
     static const Case cases[] = {
+        {"validate " ORR_SRCDIR "/workloads/shares", 3, {"no row of runs, collectives or kernels"}},
         {"trace tiny --ranks 0-", 2, {"0-7,64"}},
         {"trace tiny --ranks 99", 2, {"ranks from 0 to"}},
         {"trace tiny --window 1s", 2, {"FROM..TO"}},

@@ -32,7 +32,13 @@ static bool read_facts(const OrrCli *cli, OrrPublished *facts, GError **error) {
     for (guint i = 0; (path = orr_cli_argument(cli, i)); i++)
         if (!orr_workload_published(path, facts, error))
             return false;
-    if (orr_cli_argument(cli, 0))
+    bool has_rows = facts->runs->len > 0 || facts->calls->len > 0 || facts->kernels->len > 0;
+    if (orr_cli_argument(cli, 0) && !has_rows)
+        return orr_fail_input(error,
+                              "%s: no row of runs, collectives or kernels in %u tables; "
+                              "doc/validate.md lists the columns",
+                              orr_cli_argument(cli, 0), g_strv_length(facts->files));
+    if (has_rows)
         return true;
     g_autofree char *shipped = orr_workload_published_shipped(error);
     return shipped && orr_workload_published(shipped, facts, error);
