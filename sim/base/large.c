@@ -5,12 +5,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define LINE 64u              /* bytes of a cache line */
+#define LINES 128u            /* bytes of two cache lines: no type asks for more */
 #define LARGE_PAGE (2u << 20) /* bytes of a large page of x86-64, and of ARM with 4 KiB pages */
 
 void *orr_large_new(gsize bytes) {
     bool is_large = bytes >= LARGE_PAGE / 2;
-    gsize unit = is_large ? LARGE_PAGE : LINE, whole = (bytes + unit - 1) / unit * unit;
+    gsize unit = is_large ? LARGE_PAGE : LINES, whole = (bytes + unit - 1) / unit * unit;
     void *block = aligned_alloc(unit, MAX(whole, unit));
     if (!block)
         g_error("out of memory: %" G_GSIZE_FORMAT " bytes", whole);

@@ -4,7 +4,7 @@
 
 #include <glib.h>
 
-/* @bytes of zeros that begin a cache line; from a megabyte on in large pages, where the system has
+/* @bytes of zeros that begin a pair of cache lines; from a megabyte on in large pages, where the system has
  * them. Never NULL; free(), or g_free() where the owner frees by that. */
 void *orr_large_new(gsize bytes);
 /* The same with a copy of @bytes at @from, which may be NULL if there are none. */
