@@ -169,8 +169,8 @@ void orr_exec__check_in(OrrExec *x, uint32_t r, uint32_t s) {
             orr_pass__release(x, r, key);
         return;
     }
-    for (int k = 0; k < 1 + has_tp && is_ready; k++) /* one at a time: its end wakes the lane */
-        is_ready = has_begin(x, r, k, key);
+    for (int k = 0; k < 1 + has_tp; k++) /* both: an older end is not looked up later */
+        is_ready &= has_begin(x, r, k, key);
     if (!is_ready)
         return;
     c->state = ORR_LANE_CHECKED;
