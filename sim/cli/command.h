@@ -91,7 +91,7 @@ extern const OrrCommand *const orr_commands[];
     {                                                                                              \
         "jitter", 0, "SD", false,                                                                  \
             "kernels take now more, now less time: standard deviation of a stretch between two "   \
-            "meetings, 0.02 say; the step in the mean, with --seeds N also drawn"                  \
+            "meetings, 0.02 say; the step in the mean (orrery step --seeds N draws it too)"        \
     }
 #define ORR_OPTION_PERTURB                                                                         \
     {                                                                                              \
@@ -109,7 +109,10 @@ extern const OrrCommand *const orr_commands[];
 #define ORR_OPTION_STATS                                                                           \
     { "stats", 0, NULL, false, "wall time, memory and rates of the simulation, on stderr" }
 #define ORR_OPTION_CALIBRATION                                                                     \
-    { "calibration", 0, "NAME", false, "a calibration or efficiency tables; default: the GPU file's own" }
+    {                                                                                              \
+        "calibration", 0, "NAME", false,                                                           \
+            "a calibration or efficiency tables; default: the GPU file's own"                      \
+    }
 #define ORR_OPTION_HELP                                                                            \
     { "help", 'h', NULL, false, "this help" }
 #define ORR_OPTION_END                                                                             \

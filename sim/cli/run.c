@@ -35,12 +35,12 @@ static bool add_override(OrrCliRun *run, const char *text, GError **error) {
     return true;
 }
 
-/* A perturbation is a key of [perturb] under a label of its own, so that a saved record brings it
- * back with the other overrides. */
+/* A perturbation is a key of [perturb] under a label of its own, which no file is likely to have,
+ * so that it comes beside the job's and a saved record brings it back with the other overrides. */
 static void add_perturb(OrrCliRun *run, const char *text) {
     OrrOverride o = {
         .group = "perturb",
-        .key = g_strdup_printf("option%u", run->overrides->len + 1),
+        .key = g_strdup_printf("command-line-%u", run->overrides->len + 1),
         .value = g_strdup(text),
     };
     g_ptr_array_add(run->texts, (gpointer)o.key);

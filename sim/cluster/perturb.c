@@ -175,8 +175,9 @@ static bool parse_value(const char *text, OrrPerturb *item, GError **error) {
         return true;
     }
     if (!number(text, &item->a))
-        return orr_fail_input(error, "perturbation %s=%s: '%s' is no number; 0.9%s would do",
+        return orr_fail_input(error, "perturbation %s=%s: '%s' is no number; %s%s would do",
                               item->what, item->value, text,
+                              item->target == ORR_PERTURB_JITTER ? "0.02" : "0.9",
                               is_gpu ? ", @FILE.csv or ~normal(1,0.01)" : "");
     if (is_gpu)
         return speed_range(item, error);

@@ -196,7 +196,7 @@ static void set_level(OrrFluid *f, uint32_t link, uint64_t level) {
 
 /* A search that has looked at this many times all uses has gone round in circles: links of one
  * level let each other rise one by one. */
-#define MOST_ROUNDS 2u
+#define MOST_ROUNDS 16u
 #define PER_LEVEL 16u  /* uses whose visit costs what a change of level does beside them */
 #define MOST_FUTILE 4u /* halvings of the rounds, one for each search in vain */
 

@@ -5,15 +5,44 @@
 
 #define COST_FRAC 0.001 /* of the step: below, it is not worth a sentence; ours */
 
+/* Whether a part of that kind is among what is not as it should be. */
+static bool has_part(const OrrRecord *r, const char *prefix) {
+    for (uint32_t i = 0; i < r->n_perturbs; i++)
+        if (g_str_has_prefix(r->perturbs[i].what, prefix))
+            return true;
+    return false;
+}
+
+/* Links are known by name: a spare machine would not help. */
+static void slow_links(OrrRuleCase *k, const char *cost, const char *percent) {
+    const OrrRecord *r = k->r;
+    g_string_append_printf(k->evidence,
+                           "the step takes %s (%s) longer than with all links as they should be.",
+                           cost, percent);
+    g_string_append(k->advice, "Mend");
+    for (uint32_t i = 0; i < r->n_perturbs; i++)
+        if (!g_str_has_prefix(r->perturbs[i].what, "jitter"))
+            g_string_append_printf(k->advice, "%s %s", k->advice->len > 4 ? "," : "",
+                                   r->perturbs[i].what);
+    g_string_append_printf(k->advice, ": up to %s of the throughput of all %u GPUs comes back.",
+                           percent, r->world_size);
+}
+
 static void straggler(OrrRuleCase *k) {
     const OrrRecord *r = k->r;
-    if (r->n_stragglers == 0)
+    int64_t cost_ns = r->step_time_ns - r->sound_step_time_ns;
+    bool is_gpu = has_part(r, "gpu:"), is_link = has_part(r, "link:") || has_part(r, "nic:");
+    if (r->sound_step_time_ns == 0 || (is_gpu ? r->n_stragglers == 0 : !is_link))
         return;
-    const OrrRecordStraggler *s = &r->stragglers[0];
-    double frac = (double)s->cost_ns / (double)r->sound_step_time_ns;
+    double frac = (double)cost_ns / (double)r->sound_step_time_ns;
     if (frac < COST_FRAC)
         return;
-    OrrFixed cost = orr_report__time((double)s->cost_ns), percent = orr_report__percent(frac);
+    OrrFixed cost = orr_report__time((double)cost_ns), percent = orr_report__percent(frac);
+    if (!is_gpu) {
+        slow_links(k, cost.text, percent.text);
+        return;
+    }
+    const OrrRecordStraggler *s = &r->stragglers[0];
     OrrFixed waited = orr_report__time((double)s->waited_for_ns);
     g_string_append_printf(k->evidence,
                            "the step takes %s (%s) longer than with all machines as they should "
