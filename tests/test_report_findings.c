@@ -27,6 +27,21 @@ static void give(OrrRecord *r, uint32_t owner, double frac) {
     r->time_account_ns[ORR_K_GEMM] -= ns;
 }
 
+/* A link is known by its name; a spare machine is no advice. Jitter is not to be mended. */
+static void test_slow_links_are_to_be_mended_by_name(void **state) {
+    (void)state;
+    g_autoptr(OrrRecord) r = fixture_record();
+    r->sound_step_time_ns = r->step_time_ns / 10 * 9;
+    orr_record_add_perturb(r, "jitter", "0.02");
+    assert_null(apply(r, "straggler"));
+    orr_record_add_perturb(r, "nic:3:1:bandwidth", "0.25");
+    const OrrRecordFinding *f = apply(r, "straggler");
+    assert_non_null(f);
+    assert_non_null(strstr(f->advice, "Mend nic:3:1:bandwidth:"));
+    assert_null(strstr(f->advice, "jitter"));
+    assert_null(strstr(f->evidence, "rank"));
+}
+
 static void test_quiet_run_has_no_time_finding_but_its_own(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = fixture_record();
@@ -174,6 +189,7 @@ static void test_every_kind_has_words_and_source(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slow_links_are_to_be_mended_by_name),
         cmocka_unit_test(test_quiet_run_has_no_time_finding_but_its_own),
         cmocka_unit_test(test_mfu_below_a_third_names_peak_and_largest_loss),
         cmocka_unit_test(test_few_micro_batches_says_how_many_would_do),

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define MAX_TIME_US 1e15 /* ours: thirty years */
+
 static OrrCollective kind_of(const char *text) {
     static const struct {
         const char *text;
@@ -203,6 +205,8 @@ static void judge_kernel(OrrPublishedKernel *k, const char *op, double groups, d
         k->time_ns = flops_of(k) / tflops * 1e-3;
     if (!why && k->time_ns <= 0)
         why = "no time and no rate";
+    if (!why && !(k->time_ns <= MAX_TIME_US * 1e3)) /* of a shape and a rate beyond reason */
+        why = "no time that a kernel could take";
     k->flaw = g_strdup(why);
 }
 
@@ -241,7 +245,7 @@ static void read_kernel(const KernelTable *t, guint r, OrrPublished *into) {
     read_shape(t, r, &k);
     double tflops = orr_published__number(t->csv, r, c->tflops, 1e9, &k.flaw);
     double groups = orr_published__number(t->csv, r, c->groups, 1e9, &k.flaw);
-    k.time_ns = orr_published__number(t->csv, r, c->time, 1e15, &k.flaw) * 1e3;
+    k.time_ns = orr_published__number(t->csv, r, c->time, MAX_TIME_US, &k.flaw) * 1e3;
     k.id = g_strdup(cell(t->csv, r, c->id));
     k.gpu = g_strdup(c->gpu >= 0 ? cell(t->csv, r, c->gpu) : t->gpu);
     k.kind = c->mask >= 0 || strstr(op, "attention") ? ORR_K_ATTENTION : ORR_K_GEMM;
