@@ -216,11 +216,13 @@ static void test_paths_in_a_job_are_relative_to_it(void **state) {
     const char *text = "[job]\nmodel = my/model.ini\ncluster = my/cluster.ini:16\n"
                        "framework = megatron-2023\nsource = test\n"
                        "[batch]\nglobal = 16\nmicro = 1\nsequence = 8\n"
-                       "[schedule]\nname = order.csv\n";
+                       "[schedule]\nname = order.csv\n"
+                       "[perturb]\nours = gpu:*:speed=@speeds.csv\n";
     assert_true(g_file_set_contents(path, text, -1, NULL));
-    const OrrOverride here = {"schedule", "name", "other.csv"};
+    const OrrOverride here[] = {{"schedule", "name", "other.csv"},
+                                {"perturb", "ours", "gpu:*:speed=@other.csv"}};
     g_autoptr(OrrJob) j = orr_workload_job(path, NULL, 0, NULL, NULL);
-    g_autoptr(OrrJob) k = orr_workload_job(path, &here, 1, NULL, NULL);
+    g_autoptr(OrrJob) k = orr_workload_job(path, here, 2, NULL, NULL);
     remove(path);
     remove(folder);
     assert_non_null(j);
@@ -229,9 +231,12 @@ static void test_paths_in_a_job_are_relative_to_it(void **state) {
     g_autofree char *order = g_build_filename(folder, "order.csv", NULL);
     assert_string_equal(j->model_ref, model);
     assert_string_equal(j->schedule_name, order);
+    g_autofree char *speeds = g_strdup_printf("gpu:*:speed=@%s/speeds.csv", folder);
+    assert_string_equal(j->perturbs[0], speeds);
     assert_true(g_str_has_suffix(j->cluster_ref, "/my/cluster.ini:16"));
     assert_int_equal(j->n_gpus, 16);
     assert_string_equal(k->schedule_name, "other.csv"); /* on the command line: where one stands */
+    assert_string_equal(k->perturbs[0], "gpu:*:speed=@other.csv");
 }
 
 static void test_nccl_variables_are_kept(void **state) {

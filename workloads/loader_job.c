@@ -148,6 +148,17 @@ static void read_network(JobReader *r) {
                                           ORR_KEY_QUIET);
 }
 
+/* The table of speeds of a perturbation, as read_ref() has references. */
+static char *read_perturb_text(JobReader *r, const char *key) {
+    const char *text = orr_keys_string(r->keys, "perturb", key, NULL, ORR_KEY_QUIET);
+    const char *table = text ? strstr(text, "=@") : NULL;
+    if (!table || g_path_is_absolute(table + 2) || orr_job__is_overridden(r, "perturb", key))
+        return g_strdup(text);
+    g_autofree char *folder = g_path_get_dirname(orr_keys_name(r->keys));
+    g_autofree char *path = g_build_filename(folder, table + 2, NULL);
+    return g_strdup_printf("%.*s=@%s", (int)(table - text), text, path);
+}
+
 /* Every key of [perturb] is a label of one's own for a perturbation. */
 static void read_perturb(JobReader *r) {
     g_auto(GStrv) names = orr_keys_list(r->keys, "perturb");
@@ -155,10 +166,10 @@ static void read_perturb(JobReader *r) {
     GPtrArray *texts = g_ptr_array_new();
     for (guint i = 0; names != NULL && names[i] != NULL; i++) {
         g_autoptr(GError) flaw = NULL;
-        const char *text = orr_keys_string(r->keys, "perturb", names[i], NULL, ORR_KEY_QUIET);
+        char *text = read_perturb_text(r, names[i]);
         if (!orr_perturbs_add(tried, text, &flaw))
             orr_keys_complain(r->keys, "perturb", names[i], "%s", flaw->message);
-        g_ptr_array_add(texts, g_strdup(text));
+        g_ptr_array_add(texts, text);
     }
     g_ptr_array_add(texts, NULL);
     r->job->perturbs = (char **)g_ptr_array_free(texts, FALSE);
