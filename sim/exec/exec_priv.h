@@ -263,6 +263,8 @@ typedef struct {
 
 /* lane.c */
 void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s);
+/* The same for stream @s of the @n members of an island. */
+void orr_exec__start_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s);
 void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s);

@@ -352,6 +352,11 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
     }
 }
 
+void orr_exec__start_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
+    for (uint32_t i = 0; i < n; i++)
+        orr_exec__try_start(x, list[i], s);
+}
+
 /* A communication kernel begins to occupy its stream; it meets the others. */
 void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s) {
     OrrLane *l = &x->ranks[r].lane[s];
