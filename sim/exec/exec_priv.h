@@ -271,13 +271,25 @@ void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s);
 static inline const OrrItem *orr_exec__head(const OrrExec *x, uint32_t r, uint32_t s) {
     return &x->compiled->items[x->ranks[r].lane[s].head];
 }
+/* Notes what the head waits for, one at a time, so that its end wakes the stream: @need items of
+ * stream @on; ORR_N_STREAMS: nothing. */
+static inline void orr_exec__block_on(OrrRank *rank, uint32_t s, uint32_t on, uint32_t need) {
+    OrrLane *l = &rank->lane[s];
+    rank->wait_need[s] = need;
+    if (on == l->blocked_on)
+        return;
+    if (l->blocked_on < ORR_N_STREAMS)
+        rank->waiting_for[l->blocked_on] ^= 1u << s;
+    if (on < ORR_N_STREAMS)
+        rank->waiting_for[on] ^= 1u << s;
+    l->blocked_on = on;
+}
 /* Whether what the head was found to wait for is still to come. */
 static inline bool orr_exec__is_blocked(const OrrRank *rank, uint32_t s) {
     uint32_t q = rank->lane[s].blocked_on;
     return q < ORR_N_STREAMS && rank->lane[q].completed < rank->wait_need[s];
 }
 void orr_exec__wake(OrrExec *x, uint32_t r, uint32_t s);
-bool orr_exec__find_begin(OrrExec *x, uint32_t r, uint32_t s, int k, OrrBegin *begin);
 int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s);
 /* passes.c */
 void orr_exec__passes_new(OrrExec *x);
@@ -285,8 +297,13 @@ void orr_exec__passes_clear(OrrExec *x);
 /* pass.c */
 bool orr_exec__begins_pass(const OrrExec *x, uint32_t r, uint32_t s);
 const OrrBegin *orr_exec__begun(const OrrExec *x, uint32_t r, uint32_t s);
-void orr_exec__check_in(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__disturb_pass(OrrExec *x, uint32_t r);
+/* check_in.c */
+void orr_exec__check_in(OrrExec *x, uint32_t r, uint32_t s);
+/* For all members of an island whose compute and TP streams may be at the begin of the same pass
+ * and may have all that they wait for: as orr_exec__try_start of each. False: they are not there,
+ * nothing has been done. */
+bool orr_exec__check_in_all(OrrExec *x, uint32_t island);
 /* rates.c */
 bool orr_exec__note_rate(OrrExec *x, uint32_t r, bool is_outer, const uint32_t rate[2]);
 void orr_exec__rate_event(OrrExec *x, uint32_t r);

@@ -153,18 +153,8 @@ static void waiting(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *ite
     }
 }
 
-/* Notes what the head waits for, one at a time, so that its end wakes the stream. */
 static void set_blocked(OrrRank *rank, uint32_t s, const OrrWaiting *w) {
-    OrrLane *l = &rank->lane[s];
-    uint8_t stream = w->missing ? w->first_missing : ORR_N_STREAMS;
-    rank->wait_need[s] = w->need;
-    if (stream == l->blocked_on)
-        return;
-    if (l->blocked_on < ORR_N_STREAMS)
-        rank->waiting_for[l->blocked_on] ^= 1u << s;
-    if (stream < ORR_N_STREAMS)
-        rank->waiting_for[stream] ^= 1u << s;
-    l->blocked_on = stream;
+    orr_exec__block_on(rank, s, w->missing ? w->first_missing : ORR_N_STREAMS, w->need);
 }
 
 /* The record of what a stream of rank @r was found to wait for last. */
@@ -270,30 +260,6 @@ static void note_issue_bound(OrrExec *x, uint32_t r, uint32_t s) {
         l->pred_index = rank->sync_index;
     if (x->causes)
         orr_exec__lane_cause(x, r, s)->waited = has_synced ? x->causes->syncs[r] : ORR_NONE;
-}
-
-/* Whether the head of the stream has all that it waits for outside of its call; if so notes in
- * @begin, as stream @k of a pass, since when, and what communication that was. */
-bool orr_exec__find_begin(OrrExec *x, uint32_t r, uint32_t s, int k, OrrBegin *begin) {
-    OrrRank *rank = &x->ranks[r];
-    OrrWaiting w;
-    waiting_outside(x, r, s, orr_exec__head(x, r, s), &w);
-    set_blocked(rank, s, &w);
-    orr_exec__hold(x, r, s, (w.missing & x->external_mask) != 0);
-    if (w.missing)
-        return false;
-    begin->begin_ns[k] = w.begin_ns;
-    begin->cause[k] = w.begin_cause;
-    begin->index[k] = w.has_wait ? w.index : rank->lane[s].completed - 1;
-    if (x->causes)
-        begin->made[k] = cause_of(x, r, s, &w);
-    if (s == ORR_STREAM_COMPUTE || w.begin_cause == s)
-        return true;
-    begin->blocker = rank->trail[w.begin_cause].ended;
-    begin->blocker_end_ns = rank->lane[w.begin_cause].free_ns;
-    if (rank->lane[w.begin_cause].completed != w.index + 1)
-        begin->blocker.is_set = 0;
-    return true;
 }
 
 void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {

@@ -87,6 +87,10 @@ struct OrrPassWork {
 
 /* What an island is at. */
 typedef struct {
+    const uint8_t *calls; /* of its role: OrrPasses.calls */
+    const uint32_t *list; /* its ranks */
+    uint32_t n;
+    uint32_t first;      /* of them */
     uint32_t n_begun;    /* members whose pass has begun, and is not evaluated yet */
     uint32_t n_ready;    /* those that have checked in */
     uint32_t key;        /* call of those */
@@ -97,6 +101,19 @@ typedef struct {
     OrrRateChange *changes; /* in order of time */
     OrrPassWork *work;      /* of the pass under way; NULL: none */
 } OrrIslandPass;
+
+/* What is waited for at the begin of a call: so many items of a stream. */
+typedef struct {
+    uint32_t stream, n;
+} OrrPassNeed;
+typedef struct {
+    const OrrCompiledRole *role;
+    uint32_t key;      /* call */
+    uint32_t n_lanes;  /* 1: it has no collectives */
+    uint32_t n_synced; /* host synchronisations */
+    uint32_t n[ORR_PASS_LANES];
+    OrrPassNeed *needs[ORR_PASS_LANES]; /* external streams first */
+} OrrPassNeeds;
 
 struct OrrPasses {
     uint8_t *is_pass;  /* [n_segments] */
@@ -110,22 +127,11 @@ struct OrrPasses {
     uint16_t loud_mask; /* external streams with communication that slows kernels */
     OrrIslandPass *islands;
     OrrBegin *begins;
+    OrrPassNeeds needs; /* of the call that was asked for last */
     OrrPassWork *whole; /* work space of passes that are taken at once */
     OrrPassWork *spare;
 };
 
-/* Ranks of the island of @r: a TP group, or itself. */
-static inline uint32_t orr_pass__members(const OrrExec *x, const uint32_t *r,
-                                         const uint32_t **list) {
-    const OrrBoundGroup *tp = &x->bound->groups[ORR_GROUP_TP];
-    if (!x->is_local_group[ORR_GROUP_TP]) {
-        *list = r;
-        return 1;
-    }
-    uint32_t g = tp->group_of[*r];
-    *list = tp->members + tp->first_member[g];
-    return tp->first_member[g + 1] - tp->first_member[g];
-}
 static inline const OrrCompiledRole *orr_pass__role(const OrrExec *x, uint32_t r) {
     return x->ranks[r].role;
 }
@@ -136,10 +142,22 @@ static inline const OrrItem *orr_pass__item(const OrrExec *x, const OrrCompiledS
 static inline OrrIslandPass *orr_pass__of(const OrrExec *x, uint32_t r) {
     return &x->passes->islands[x->ranks[r].island];
 }
+/* Ranks of the island of @r: a TP group, or itself. */
+static inline uint32_t orr_pass__members(const OrrExec *x, uint32_t r, const uint32_t **list) {
+    const OrrIslandPass *pass = orr_pass__of(x, r);
+    *list = pass->list;
+    return pass->n;
+}
+/* Names a call of a role over all steps, in their order; never 0. */
+static inline uint32_t orr_pass__key(const OrrExec *x, uint32_t r, const OrrLane *l) {
+    return l->step * orr_pass__role(x, r)->n_calls + l->call + 1;
+}
 
 OrrPassWork *orr_pass__work_new(const OrrPasses *p);
 /* Whether the host has issued all of call @key before the first of the members begins it. */
 bool orr_pass__is_host_ahead(const OrrExec *x, uint32_t r, uint32_t key);
+/* Whether the call can be a pass beside communication that slows kernels. */
+bool orr_pass__can_be_open(OrrExec *x, uint32_t r, uint32_t key);
 /* The island takes call @key, and what is before it, event by event. */
 void orr_pass__release(OrrExec *x, uint32_t r, uint32_t key);
 /* Changes of the rates of @r are noted from now on: its pass begins. */

@@ -133,7 +133,7 @@ void orr_pass__trim_rates(OrrExec *x, uint32_t r) {
     if (pass->n_changes == 0 || pass->work)
         return;
     const uint32_t *list;
-    uint32_t n = orr_pass__members(x, &r, &list), first = 0;
+    uint32_t n = orr_pass__members(x, r, &list), first = 0;
     while (first < pass->n_changes && !pass->changes[first].is_due)
         first++;
     for (uint32_t m = 0; m < n; m++)

@@ -150,7 +150,7 @@ static void end_pass(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, const uint
 /* Tells the streams what of the pass has ended by @until_ns, and others by that. */
 static void tell(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, int64_t until_ns) {
     const uint32_t *list;
-    uint32_t first = w->members[0].rank, n = orr_pass__members(x, &first, &list);
+    uint32_t first = w->members[0].rank, n = orr_pass__members(x, first, &list);
     uint8_t moved[ORR_MAX_ISLAND] = {0};
     uint32_t n_colls = w->segment->n_items[ORR_STREAM_TP];
     bool is_tp = !w->is_tp_told && result_of(w, 0)->end_ns[1][n_colls - 1] <= until_ns;
@@ -166,20 +166,22 @@ static void tell(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, int64_t until_
         pass->generation = (pass->generation + 1) & ORR_GENERATION_MASK;
         orr_exec__push_local(x, first, next_told(x, w), ORR_EV_PASS, pass->generation, first);
     }
-    for (int is_start = 0; is_start < 2; is_start++)
-        for (uint32_t m = 0; m < n; m++)
-            for (int k = 0; k < ORR_PASS_LANES; k++) {
-                if (is_start && (moved[m] || is_tp))
-                    orr_exec__try_start(x, list[m], orr_pass_lane[k]);
-                if (!is_start && (k == 0 ? moved[m] : is_tp))
-                    orr_exec__wake(x, list[m], orr_pass_lane[k]);
-            }
+    for (uint32_t m = 0; m < n; m++)
+        for (int k = 0; k < ORR_PASS_LANES; k++)
+            if (k == 0 ? moved[m] : is_tp)
+                orr_exec__wake(x, list[m], orr_pass_lane[k]);
+    if (orr_exec__check_in_all(x, x->ranks[first].island))
+        return;
+    for (uint32_t m = 0; m < n; m++)
+        for (int k = 0; k < ORR_PASS_LANES; k++)
+            if (moved[m] || is_tp)
+                orr_exec__try_start(x, list[m], orr_pass_lane[k]);
 }
 
 /* All members are ready: evaluates the pass. NULL: the host is behind, it goes event by event. */
 static OrrPassWork *enter(OrrExec *x, uint32_t r, OrrIslandPass *pass) {
     const uint32_t *list;
-    uint32_t n = orr_pass__members(x, &r, &list);
+    uint32_t n = orr_pass__members(x, r, &list);
     const OrrLane *l = &x->ranks[r].lane[ORR_STREAM_COMPUTE];
     const OrrCompiledSegment *cs =
         &x->compiled->segments[orr_pass__role(x, r)->calls[l->call].segment];

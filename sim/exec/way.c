@@ -294,7 +294,7 @@ OrrPassWork *orr_exec__pass_again(const OrrExec *x, const OrrCause *way) {
     w->call = pass->what;
     w->step = (uint32_t)pass->ns[STEP];
     w->segment = &x->compiled->segments[orr_pass__role(x, way->rank)->calls[w->call].segment];
-    w->n = orr_pass__members(x, &way->rank, &list);
+    w->n = orr_pass__members(x, way->rank, &list);
     for (uint32_t m = 0; m < w->n; m++)
         w->members[m].rank = list[m];
     uint32_t n;
