@@ -4,7 +4,7 @@
 #include "tests/near.h"
 
 #include "sim/base/random.h"
-#include "sim/exec/exec.h"
+#include "sim/exec/pace.h"
 #include "sim/program/builder.h"
 
 #include <glib.h>
@@ -322,6 +322,16 @@ static bool is_same(const OrrBound *b, const OrrExecResult *x, const OrrExecResu
            memcmp(x->colls, y->colls, colls) == 0;
 }
 
+/* Whether the step time alone is that of @x, or is not told. */
+static bool is_same_pace(const OrrBound *b, const OrrExecResult *x) {
+    OrrExecOptions options = {0};
+    g_autoptr(OrrPace) pace = orr_pace_new(b);
+    int64_t step_time_ns;
+    if (!pace || !orr_pace_run(pace, b, &options, &step_time_ns))
+        return x == NULL;
+    return x && step_time_ns == x->step_time_ns;
+}
+
 static bool compare(uint64_t seed, uint64_t n_events[2]) {
     GError *errors[2] = {NULL, NULL};
     Job j = {.seed = seed};
@@ -335,6 +345,10 @@ static bool compare(uint64_t seed, uint64_t n_events[2]) {
         fail_msg("program %" G_GUINT64_FORMAT ": %s", seed, unsound);
     g_autoptr(OrrExecResult) x = run(b, true, &errors[0]), y = run(b, false, &errors[1]);
     bool same = x && y ? is_same(b, x, y) : !x && !y;
+    if (!is_same_pace(b, x)) {
+        print_message("program %" G_GUINT64_FORMAT ": its pace differs\n", seed);
+        same = false;
+    }
     if (!same)
         print_message("program %" G_GUINT64_FORMAT " differs: %s, %" G_GINT64_FORMAT
                       " and %" G_GINT64_FORMAT " ns\n",

@@ -1,8 +1,9 @@
 /* The same step with other seeds: draws of speeds, random placement, hashes of routes.
  *
  * Each seed is a function of the job and its number, so the result does not depend on how many
- * threads share the work. Seeds share what was read and the program; where only speeds are drawn
- * just the binding is made again, else the whole preparation. */
+ * threads share the work. Seeds share what was read, the program and its compilation; where only
+ * speeds are drawn just the binding is made again, else the whole preparation. Of a seed only the
+ * step time is asked, so it is not executed where that can be told without (sim/exec/pace.h). */
 #include "sim/api/step_priv.h"
 
 #include <math.h>
@@ -11,7 +12,8 @@
 
 typedef struct {
     OrrStepRun *run;
-    OrrBound *whole;
+    OrrBound *whole; /* of all ranks, for seeds that draw nothing but jitter; or NULL */
+    OrrPace *pace;   /* of the program of @run; NULL: seeds are executed */
     uint32_t n;
     gint next; /* seed; atomic */
     double *step_ns;
@@ -23,37 +25,59 @@ static bool changes_places(const OrrStepRun *run) {
            orr_cluster_spec(run->cluster)->routing == ORR_ROUTE_ECMP_HASH;
 }
 
-static bool execute(const OrrStepRun *run, const OrrBound *bound, uint64_t seed, double *step_ns,
-                    GError **error) {
-    bool is_unfolded = run->request->is_unfolded || orr_perturbs_jitter(run->perturbs) > 0;
-    g_autoptr(OrrBound) folded = is_unfolded ? NULL : orr_fold(bound);
+#define MOST_HARDWARE 2 /* ours: where half of the ranks are of a kind of their own little folds   \
+                         */
+
+static OrrBound *fold(const OrrStepRun *run, const OrrBound *bound) {
+    bool is_whole = run->request->is_unfolded || orr_perturbs_jitter(run->perturbs) > 0;
+    return is_whole ? NULL : orr_fold(bound);
+}
+
+/* @pace: of the program of @bound, or NULL. */
+static bool execute(const OrrStepRun *run, const OrrPace *pace, const OrrBound *bound,
+                    uint64_t seed, double *step_ns, GError **error) {
     OrrExecOptions options = {.self_check = run->request->self_check};
     orr_step__set_jitter(run, true, seed, &options);
+    bool is_mixed = bound->n_hw > bound->n_ranks / MOST_HARDWARE;
+    g_autoptr(OrrBound) folded = pace && is_mixed ? NULL : fold(run, bound);
+    int64_t step_time_ns;
+    if (pace && orr_pace_run(pace, folded ? folded : bound, &options, &step_time_ns)) {
+        *step_ns = (double)step_time_ns;
+        return true;
+    }
+    if (!folded)
+        folded = fold(run, bound);
     g_autoptr(OrrExecResult) result = orr_exec_run(folded ? folded : bound, &options, error);
     if (result)
         *step_ns = (double)result->step_time_ns;
     return result != NULL;
 }
 
-/* @whole: of all ranks, for seeds that draw nothing but jitter; or NULL. */
-static bool run_seed(const OrrStepRun *run, const OrrBound *whole, uint32_t i, double *step_ns,
-                     GError **error) {
+/* A seed that needs a preparation of its own. */
+static bool run_placed(const OrrStepRun *run, uint64_t seed, double *step_ns, GError **error) {
+    OrrStepRequest request = *run->request;
+    request.seed = seed;
+    request.has_seed = true;
+    request.is_unfolded |= orr_perturbs_jitter(run->perturbs) > 0;
+    g_autoptr(OrrStepRun) own = orr_step_prepare(&request, error);
+    if (!own)
+        return false;
+    g_autoptr(OrrPace) pace = request.self_check ? NULL : orr_pace_new(own->bound);
+    return execute(own, pace, own->bound, seed, step_ns, error);
+}
+
+static bool run_seed(const Seeds *s, uint32_t i, double *step_ns, GError **error) {
+    const OrrStepRun *run = s->run;
     uint64_t seed = run->job->seed + i;
-    if (changes_places(run)) {
-        OrrStepRequest request = *run->request;
-        request.seed = seed;
-        request.has_seed = true;
-        request.is_unfolded |= orr_perturbs_jitter(run->perturbs) > 0;
-        g_autoptr(OrrStepRun) own = orr_step_prepare(&request, error);
-        return own && execute(own, own->bound, seed, step_ns, error);
-    }
-    if (whole)
-        return execute(run, whole, seed, step_ns, error);
+    if (changes_places(run))
+        return run_placed(run, seed, step_ns, error);
+    if (s->whole)
+        return execute(run, s->pace, s->whole, seed, step_ns, error);
     OrrLowering in = orr_step__lowering(run);
     in.seed = seed;
     in.is_whole |= orr_perturbs_jitter(run->perturbs) > 0;
     g_autoptr(OrrBound) bound = orr_lower_bind(&in, run->program, error);
-    return bound && execute(run, bound, seed, step_ns, error);
+    return bound && execute(run, s->pace, bound, seed, step_ns, error);
 }
 
 static gpointer worker(gpointer data) {
@@ -62,7 +86,7 @@ static gpointer worker(gpointer data) {
         uint32_t i = (uint32_t)g_atomic_int_add(&s->next, 1);
         if (i >= s->n)
             return NULL;
-        run_seed(s->run, s->whole, i, &s->step_ns[i], &s->errors[i]);
+        run_seed(s, i, &s->step_ns[i], &s->errors[i]);
     }
 }
 
@@ -97,6 +121,8 @@ bool orr_step_run_seeds(OrrStepRun *run, uint32_t n_seeds, uint32_t n_threads, G
     Seeds s = {.run = run, .n = n_seeds};
     if (!bind_whole(&s, error))
         return false;
+    if (!run->request->self_check)
+        s.pace = orr_pace_new(run->bound);
     s.step_ns = g_new0(double, n_seeds);
     s.errors = g_new0(GError *, n_seeds);
     n_threads = CLAMP(n_threads ? n_threads : g_get_num_processors(), 1, n_seeds);
@@ -116,6 +142,7 @@ bool orr_step_run_seeds(OrrStepRun *run, uint32_t n_seeds, uint32_t n_threads, G
         g_clear_error(&s.errors[i]);
     g_free(s.errors);
     orr_bound_free(s.whole);
+    orr_pace_free(s.pace);
     g_free(s.step_ns);
     return bad == n_seeds;
 }

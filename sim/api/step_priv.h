@@ -7,6 +7,7 @@
 #include "sim/collective/nccl_env.h"
 #include "sim/exec/exec.h"
 #include "sim/exec/fold.h"
+#include "sim/exec/pace.h"
 #include "sim/lower/lower.h"
 
 /* The group of a kind that was asked for last. */

@@ -1,6 +1,7 @@
 /* Where the time of the compute stream went, and what communication cost: sums of whole
  * nanoseconds, so that the account of a rank adds up to its step. */
 #include "sim/exec/cause.h"
+#include "sim/exec/steady.h"
 
 #include <math.h>
 
@@ -87,32 +88,6 @@ void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item)
     sum->wait_ns += (double)(l->arrived_ns - l->start_ns) * weight;
 }
 
-static bool is_steady(const OrrExec *x, uint32_t k, int64_t *length) {
-    uint32_t n = x->bound->n_ranks;
-    const int64_t *end = x->end_ns + (gsize)k * n;
-    int64_t last = INT64_MIN, before = 0, before2 = 0;
-    for (uint32_t r = 0; r < n; r++)
-        last = MAX(last, end[r]);
-    if (k == 0) {
-        *length = last;
-        return false;
-    }
-    before = before2 = INT64_MIN;
-    for (uint32_t r = 0; r < n; r++)
-        before = MAX(before, end[r - (int64_t)n]);
-    if (k == 1)
-        before2 = 0;
-    for (uint32_t r = 0; k > 1 && r < n; r++)
-        before2 = MAX(before2, end[r - 2 * (int64_t)n]);
-    *length = last - before;
-    if (last - before != before - before2)
-        return false;
-    for (uint32_t r = 0; r < n; r++)
-        if (last - end[r] != before - end[r - (int64_t)n])
-            return false;
-    return true;
-}
-
 static void add_block(const OrrExec *x, uint32_t hw, uint32_t block, uint32_t times,
                       int64_t owner_ns[ORR_N_OWNERS]) {
     const OrrBlockTime *t = &x->compiled->times[(gsize)hw * x->compiled->n_blocks + block];
@@ -185,7 +160,7 @@ void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step) {
         return;
     int64_t length;
     x->ended_step = step;
-    x->is_over = is_steady(x, step, &length) || step + 1 == x->max_steps;
+    x->is_over = orr_steady_is_reached(x->end_ns, n, step, &length) || step + 1 == x->max_steps;
     /* sums of a window that will be used again start from zero */
     uint32_t m = x->bound->program->n_colls + x->bound->program->n_p2ps;
     if (!x->is_over && x->causes)
@@ -235,15 +210,13 @@ static int64_t *launches_of(const OrrExec *x, uint32_t step, int64_t end_ns) {
 void orr_exec__result(OrrExec *x, OrrExecResult *result) {
     uint32_t n = x->bound->n_ranks, k = x->ended_step;
     const OrrProgram *p = x->bound->program;
-    int64_t length, first;
-    is_steady(x, 0, &first);
-    result->first_step_ns = first;
-    result->is_periodic = is_steady(x, k, &length);
+    int64_t length;
+    orr_steady_is_reached(x->end_ns, n, 0, &result->first_step_ns);
+    result->is_periodic = orr_steady_is_reached(x->end_ns, n, k, &length);
     int64_t end = INT64_MIN;
     for (uint32_t r = 0; r < n; r++)
         end = MAX(end, x->end_ns[(gsize)k * n + r]);
-    /* not periodic: the mean of all steps but the first */
-    result->step_time_ns = result->is_periodic || k == 0 ? length : (end - first) / k;
+    result->step_time_ns = orr_steady_step_time_ns(x->end_ns, n, k);
     result->step_begin_ns = end - length;
     result->n_steps = k + 1;
     const int64_t *windows = x->window_ns + (gsize)(k % ORR_WINDOWS) * n * ORR_N_OWNERS;

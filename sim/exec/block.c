@@ -3,6 +3,7 @@
  * use the same integers and give the same nanoseconds. */
 #include "sim/exec/exec_priv.h"
 #include "sim/exec/jitter.h"
+#include "sim/exec/stretch.h"
 
 #include <string.h>
 
@@ -12,9 +13,7 @@ static const int64_t *kernel_ns(const OrrExec *x, uint32_t r) {
 
 /* Time of a kernel in a stretch with jitter. */
 static int64_t drawn(const OrrProgress *p, int64_t ns) {
-    if (p->factor == ORR_RATE_ONE)
-        return ns;
-    return MAX((int64_t)(((unsigned __int128)ns * p->factor + ORR_RATE_ONE / 2) / ORR_RATE_ONE), 1);
+    return orr_stretch_drawn_ns(ns, p->factor);
 }
 
 static void show_kernel(OrrExec *x, uint32_t r, const OrrBlockKernel *k, int64_t begun,
@@ -49,10 +48,7 @@ static int64_t walk(OrrExec *x, uint32_t r, OrrProgress *p, int64_t limit_ns, bo
     for (;;) {
         const OrrBlockKernel *k = &kernels[p->kernel];
         uint64_t rate = rank->rate[k->is_memory];
-        /* a division by a constant is a shift */
-        uint64_t takes_ns = rate == ORR_RATE_ONE ? (p->left + ORR_RATE_ONE - 1) / ORR_RATE_ONE
-                                                 : (p->left + rate - 1) / rate;
-        int64_t end = p->at_ns + (int64_t)takes_ns;
+        int64_t end = p->at_ns + orr_stretch_takes_ns(p->left, rate);
         if (end > limit_ns) {
             if (limit_ns > p->at_ns) {
                 p->left -= (uint64_t)(limit_ns - p->at_ns) * rate;
@@ -81,7 +77,8 @@ static void schedule_end(OrrExec *x, uint32_t r, uint32_t s, int64_t end_ns) {
 /* Jitter drawn for the stretch that begins on the compute stream. */
 static uint32_t factor(const OrrExec *x, uint32_t r) {
     const OrrLane *l = &x->ranks[r].lane[ORR_STREAM_COMPUTE];
-    return x->draws ? orr_jitter_factor(x->draws, r, l->step, l->call, l->item) : ORR_RATE_ONE;
+    return x->draws ? orr_jitter_factor(x->draws, (OrrJitterSpot){r, l->step, l->call, l->item})
+                    : ORR_RATE_ONE;
 }
 
 /* Work of the block that its end hangs on: all, or that from the kernel on which the host holds up;

@@ -11,7 +11,7 @@
 typedef struct {
     OrrCompiled *c;
     const OrrProgram *p;
-    GArray *items, *waits, *blocks, *kernels, *shares;
+    GArray *items, *waits, *blocks, *kernels;
     uint8_t *cut_before, *cut_after; /* [n_ops] */
     uint32_t *item_of;               /* [n_ops] item within its segment's stream */
 } Compiler;
@@ -186,33 +186,6 @@ static void compile_segments(Compiler *k) {
     }
 }
 
-static void compile_block_times(Compiler *k) {
-    const OrrBound *b = k->c->bound;
-    k->c->times = g_new0(OrrBlockTime, (gsize)b->n_hw * k->blocks->len + 1);
-    for (uint32_t hw = 0; hw < b->n_hw; hw++) {
-        const int64_t *ns = b->kernel_ns + (gsize)hw * b->program->n_kernels;
-        for (uint32_t i = 0; i < k->blocks->len; i++) {
-            const OrrBlock *block = &g_array_index(k->blocks, OrrBlock, i);
-            OrrBlockTime *time = &k->c->times[(gsize)hw * k->blocks->len + i];
-            int64_t by_kind[ORR_N_KERNEL_KINDS] = {0};
-            for (uint32_t j = block->n_kernels; j-- > 0;) {
-                const OrrBlockKernel *bk =
-                    &g_array_index(k->kernels, OrrBlockKernel, block->first_kernel + j);
-                time->work_ns += ns[bk->kernel];
-                time->host_ns = MAX(time->host_ns, bk->issue_ns + time->work_ns);
-                by_kind[b->program->kernels[bk->kernel].kind] += ns[bk->kernel];
-            }
-            time->first_share = k->shares->len;
-            for (int kind = 0; kind < ORR_N_KERNEL_KINDS; kind++) {
-                OrrShare share = {kind, by_kind[kind]};
-                if (by_kind[kind] > 0)
-                    g_array_append_val(k->shares, share);
-            }
-            time->n_shares = k->shares->len - time->first_share;
-        }
-    }
-}
-
 static void compile_cross(Compiler *k, const OrrCall *call, const OrrCall *calls,
                           const OrrCompiledRole *role, GArray *cross) {
     const OrrProgram *p = k->p;
@@ -326,7 +299,35 @@ static void count_blocks(OrrCompiled *c, OrrCompiledRole *role) {
         }
 }
 
-OrrCompiled *orr_compile(const OrrBound *bound) {
+static void compile_block_times(OrrCompiled *c) {
+    const OrrBound *b = c->bound;
+    GArray *shares = g_array_new(FALSE, TRUE, sizeof(OrrShare));
+    c->times = g_new0(OrrBlockTime, (gsize)b->n_hw * c->n_blocks + 1);
+    for (uint32_t hw = 0; hw < b->n_hw; hw++) {
+        const int64_t *ns = b->kernel_ns + (gsize)hw * b->program->n_kernels;
+        for (uint32_t i = 0; i < c->n_blocks; i++) {
+            const OrrBlock *block = &c->blocks[i];
+            OrrBlockTime *time = &c->times[(gsize)hw * c->n_blocks + i];
+            int64_t by_kind[ORR_N_KERNEL_KINDS] = {0};
+            for (uint32_t j = block->n_kernels; j-- > 0;) {
+                const OrrBlockKernel *bk = &c->kernels[block->first_kernel + j];
+                time->work_ns += ns[bk->kernel];
+                time->host_ns = MAX(time->host_ns, bk->issue_ns + time->work_ns);
+                by_kind[b->program->kernels[bk->kernel].kind] += ns[bk->kernel];
+            }
+            time->first_share = shares->len;
+            for (int kind = 0; kind < ORR_N_KERNEL_KINDS; kind++) {
+                OrrShare share = {kind, by_kind[kind]};
+                if (by_kind[kind] > 0)
+                    g_array_append_val(shares, share);
+            }
+            time->n_shares = shares->len - time->first_share;
+        }
+    }
+    c->shares = (OrrShare *)g_array_free(shares, FALSE);
+}
+
+OrrCompiled *orr_compile_shape(const OrrBound *bound) {
     const OrrProgram *p = bound->program;
     OrrCompiled *c = g_new0(OrrCompiled, 1);
     Compiler k = {.c = c, .p = p};
@@ -337,13 +338,11 @@ OrrCompiled *orr_compile(const OrrBound *bound) {
     k.waits = g_array_new(FALSE, TRUE, sizeof(OrrItemWait));
     k.blocks = g_array_new(FALSE, TRUE, sizeof(OrrBlock));
     k.kernels = g_array_new(FALSE, TRUE, sizeof(OrrBlockKernel));
-    k.shares = g_array_new(FALSE, TRUE, sizeof(OrrShare));
     k.cut_before = g_new0(uint8_t, p->n_ops + 1);
     k.cut_after = g_new0(uint8_t, p->n_ops + 1);
     k.item_of = g_new0(uint32_t, p->n_ops + 1);
     mark_cuts(&k);
     compile_segments(&k);
-    compile_block_times(&k);
     for (uint32_t r = 0; r < p->n_roles; r++)
         compile_role(&k, r);
     c->n_blocks = k.blocks->len;
@@ -351,12 +350,17 @@ OrrCompiled *orr_compile(const OrrBound *bound) {
     c->waits = (OrrItemWait *)g_array_free(k.waits, FALSE);
     c->blocks = (OrrBlock *)g_array_free(k.blocks, FALSE);
     c->kernels = (OrrBlockKernel *)g_array_free(k.kernels, FALSE);
-    c->shares = (OrrShare *)g_array_free(k.shares, FALSE);
     for (uint32_t r = 0; r < p->n_roles; r++)
         count_blocks(c, &c->roles[r]);
     g_free(k.cut_before);
     g_free(k.cut_after);
     g_free(k.item_of);
+    return c;
+}
+
+OrrCompiled *orr_compile(const OrrBound *bound) {
+    OrrCompiled *c = orr_compile_shape(bound);
+    compile_block_times(c);
     return c;
 }
 

@@ -103,6 +103,8 @@ typedef struct {
 } OrrCompiled;
 
 OrrCompiled *orr_compile(const OrrBound *bound);
+/* The same without the times of blocks and their shares: what does not depend on the hardware. */
+OrrCompiled *orr_compile_shape(const OrrBound *bound);
 void orr_compiled_free(OrrCompiled *c);
 
 #endif

@@ -4,10 +4,9 @@
 #include "sim/base/large.h"
 #include "sim/exec/cause.h"
 #include "sim/exec/jitter.h"
+#include "sim/exec/steady.h"
 
 #include <stdlib.h>
-
-#define DEFAULT_STEPS 8
 
 void orr_exec__show(const OrrExec *x, const OrrSpan *span) {
     const OrrExecOptions *o = x->options;
@@ -23,7 +22,7 @@ void orr_exec__show(const OrrExec *x, const OrrSpan *span) {
 static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *options) {
     x->bound = bound;
     x->options = options;
-    x->max_steps = options->max_steps ? options->max_steps : DEFAULT_STEPS;
+    x->max_steps = options->max_steps ? options->max_steps : ORR_STEADY_MAX_STEPS;
     x->compiled = orr_compile(bound);
     orr_queue_init(&x->queue);
     x->ranks = orr_large_new((gsize)bound->n_ranks * sizeof *x->ranks);

@@ -36,7 +36,7 @@ OrrJitter *orr_jitter_new(const OrrExec *x) {
     OrrJitter *j = g_new0(OrrJitter, 1);
     j->is_sampled = o->is_jitter_sampled;
     j->sd = o->jitter_frac;
-    j->random = orr_random(o->jitter_seed, "jitter");
+    j->random = orr_jitter_random(o->jitter_seed);
     j->n_ranks = x->bound->n_ranks;
     j->n_parts = j->n_ranks + 3;
     if (j->is_sampled)
@@ -88,14 +88,19 @@ void orr_jitter_free(OrrJitter *j) {
     g_free(j);
 }
 
-uint32_t orr_jitter_factor(const OrrJitter *j, uint32_t r, uint32_t step, uint32_t call,
-                           uint32_t item) {
-    if (!j->is_sampled)
-        return ORR_RATE_ONE;
-    uint64_t when = ((uint64_t)step << 48) ^ ((uint64_t)call << 24) ^ item;
-    double factor = 1 + j->sd * orr_random_normal(j->random, r, when);
+OrrRandom orr_jitter_random(uint64_t seed) {
+    return orr_random(seed, "jitter");
+}
+
+uint32_t orr_jitter_draw(OrrRandom random, double sd, OrrJitterSpot at) {
+    uint64_t when = ((uint64_t)at.step << 48) ^ ((uint64_t)at.call << 24) ^ at.item;
+    double factor = 1 + sd * orr_random_normal(random, at.rank, when);
     return (uint32_t)llround(fmax(factor, 1.0 / 64) *
                              ORR_RATE_ONE); /* a floor of ours, never near */
+}
+
+uint32_t orr_jitter_factor(const OrrJitter *j, OrrJitterSpot at) {
+    return j->is_sampled ? orr_jitter_draw(j->random, j->sd, at) : ORR_RATE_ONE;
 }
 
 /* @to becomes the causes, their means relative to @ns. */

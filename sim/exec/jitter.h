@@ -7,14 +7,23 @@
 #ifndef ORR_EXEC_JITTER_H
 #define ORR_EXEC_JITTER_H
 
+#include "sim/base/random.h"
 #include "sim/exec/exec_priv.h"
 
 OrrJitter *orr_jitter_new(const OrrExec *x);
 void orr_jitter_free(OrrJitter *j);
 
-/* Factor of the stretch that rank @r begins, in 1/ORR_RATE_ONE; ORR_RATE_ONE in expected mode. */
-uint32_t orr_jitter_factor(const OrrJitter *j, uint32_t r, uint32_t step, uint32_t call,
-                           uint32_t item);
+/* A stretch: where a rank begins it. */
+typedef struct {
+    uint32_t rank, step, call, item;
+} OrrJitterSpot;
+
+/* The draws of a seed. */
+OrrRandom orr_jitter_random(uint64_t seed);
+/* Factor of the stretch, in 1/ORR_RATE_ONE. */
+uint32_t orr_jitter_draw(OrrRandom random, double sd, OrrJitterSpot at);
+/* The same of @j; ORR_RATE_ONE in expected mode. */
+uint32_t orr_jitter_factor(const OrrJitter *j, OrrJitterSpot at);
 
 /* Expected mode. An item of stream @s is about to start: first what it waits for, beginning with
  * the stream itself, item @index (plus 1) of stream @q that ended at @end_ns, then the host that
