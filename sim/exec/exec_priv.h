@@ -322,6 +322,7 @@ void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change);
 static inline bool orr_exec__slows_kernels(const OrrExec *x, uint32_t purpose) {
     return x->bound->rate[0][purpose] < ORR_RATE_ONE || x->bound->rate[1][purpose] < ORR_RATE_ONE;
 }
+void orr_exec__remember_for(OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, OrrPastEnd end);
 void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPastEnd end);
 const OrrPastEnd *orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker,
                                    uint32_t index);

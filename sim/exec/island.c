@@ -217,20 +217,23 @@ static void grow(OrrHistory *h) {
     h->first = 0;
 }
 
+/* An item of stream @s ends: kept for external stream @asker, which will ask for it. */
+void orr_exec__remember_for(OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, OrrPastEnd end) {
+    OrrHistory *h = history_of(x, r, s, asker);
+    if (x->ranks[r].lane[asker].state == ORR_LANE_DONE)
+        return;
+    if (h->n == h->capacity)
+        drop_before(h, oldest_asked(x, r, s, asker));
+    if (h->n == h->capacity)
+        grow(h);
+    h->entry[(h->first + h->n++) & (h->capacity - 1)] = end;
+}
+
 /* Item @item of the step of stream @s ends: kept for the external streams that will ask for it. */
 void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPastEnd end) {
     uint32_t asked = x->ranks[r].role->asked[s][item] & x->external_mask;
-    for (; asked; asked &= asked - 1) {
-        uint32_t asker = __builtin_ctz(asked);
-        OrrHistory *h = history_of(x, r, s, asker);
-        if (x->ranks[r].lane[asker].state == ORR_LANE_DONE)
-            continue;
-        if (h->n == h->capacity)
-            drop_before(h, oldest_asked(x, r, s, asker));
-        if (h->n == h->capacity)
-            grow(h);
-        h->entry[(h->first + h->n++) & (h->capacity - 1)] = end;
-    }
+    for (; asked; asked &= asked - 1)
+        orr_exec__remember_for(x, r, s, __builtin_ctz(asked), end);
 }
 
 /* The end of item @index of the stream; NULL if the asker has asked for a later one before. It

@@ -66,6 +66,34 @@ typedef struct {
     uint32_t n_told; /* blocks whose ends are known to the streams of the rank */
 } OrrPassStart;
 
+/* What a member does in the tail of a pass; times count from its begin. */
+typedef struct {
+    OrrEnded last, blocker; /* of OrrPassMember, at its end */
+    int64_t blocker_end_ns;
+    int64_t *owner_ns;  /* [n_owners] */
+    int64_t *end_ns;    /* [n_ends[0]] of blocks */
+    int64_t *launch_ns; /* [n_colls], if launches are wanted */
+} OrrTailMember;
+
+/* What comes after the meeting of a pass: see tail.c. */
+typedef struct {
+    uint32_t first_block, first_coll, n_colls;
+    uint32_t n_owners, n_ends[ORR_PASS_LANES], n_rows;
+    uint8_t owner[ORR_N_OWNERS];
+    uint32_t *item[ORR_PASS_LANES]; /* [n_ends] those that others ask for, and the last */
+    int64_t *coll_end_ns;           /* [n_ends[1]] */
+    OrrCommSum *sums;               /* [n_colls] of all members, as OrrExec.sums */
+    int64_t *wait_ns;               /* [n_colls] the same, of the ranks that are executed for */
+    OrrTailMember *rows;
+} OrrPassTail;
+
+/* Islands whose members have the same hardware, plans and weights. */
+typedef struct {
+    uint8_t *row; /* [members] of OrrPassTail: one for members on the same hardware */
+    uint32_t n, n_rows;
+    OrrPassTail **tails; /* [n_tails]; NULL: not known yet */
+} OrrPassClass;
+
 /* A pass that is being taken. */
 typedef struct OrrPassWork OrrPassWork;
 struct OrrPassWork {
@@ -77,8 +105,9 @@ struct OrrPassWork {
     uint32_t n_known; /* and changes of rates that this has */
     uint32_t n_told;  /* of them: to their ends */
     bool is_tp_told;
-    bool is_stale;     /* rates have changed since it was evaluated */
-    bool is_looked_at; /* at the end of this instant */
+    bool is_stale;           /* rates have changed since it was evaluated */
+    bool is_looked_at;       /* at the end of this instant */
+    const OrrPassTail *tail; /* of which what comes after its meeting was taken; NULL: none */
     OrrPassStart *starts;
     OrrPassMember *members;
     int64_t *ends;
@@ -88,6 +117,7 @@ struct OrrPassWork {
 /* What an island is at. */
 typedef struct {
     const uint8_t *calls; /* of its role: OrrPasses.calls */
+    OrrPassClass *class;
     const uint32_t *list; /* its ranks */
     uint32_t n;
     uint32_t first;      /* of them */
@@ -123,6 +153,10 @@ struct OrrPasses {
     uint32_t *need;    /* [items] of the other lane that must have ended */
     uint32_t *shown; /* [items] the next of its lane, or itself, that an external stream waits for,
                       * counted from the first; the number of items: none */
+    uint32_t *meeting; /* [n_segments] collectives up to the meeting that a tail follows; 0: none */
+    uint32_t *tail_of; /* [n_segments] of those, in OrrPassClass.tails */
+    uint32_t n_tails;
+    GPtrArray *classes;
     uint32_t most_items, most_members;
     uint16_t loud_mask; /* external streams with communication that slows kernels */
     OrrIslandPass *islands;
@@ -168,6 +202,17 @@ void orr_pass__end_rates(OrrExec *x, uint32_t r, bool is_replayed);
 /* Forgets changes that no pass needs any more. */
 void orr_pass__trim_rates(OrrExec *x, uint32_t r);
 
+/* tail.c */
+void orr_pass__classes_new(OrrExec *x);
+void orr_pass__classes_clear(OrrExec *x);
+/* The pass, evaluated but for its tail, ends with @tail. */
+void orr_pass__tail_take(const OrrExec *x, OrrPassWork *w, const OrrPassTail *tail);
+/* From a pass evaluated to its end, and what its members had been charged at its meeting. */
+OrrPassTail *orr_pass__tail_new(const OrrExec *x, const OrrPassWork *w,
+                                const int64_t (*before_ns)[ORR_N_OWNERS]);
+/* Evaluates a pass that nothing slows from outside, with the tail of one before if that is known.
+ */
+void orr_exec__recursion_whole(const OrrExec *x, OrrPassWork *w);
 /* Evaluates the pass, whose starts are filled in, with the changes of rates known by now. */
 void orr_exec__recursion(const OrrExec *x, OrrPassWork *w, const OrrRateChange *changes,
                          uint32_t n_changes);

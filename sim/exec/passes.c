@@ -228,6 +228,23 @@ static bool is_quiet(const OrrExec *x, const OrrCompiledSegment *cs) {
     return true;
 }
 
+/* The first collective at whose end no member has anything under way: its kernels have come to one
+ * that waits for it, and the next collective waits for that. Number of collectives up to it; 0:
+ * there is none. */
+static uint32_t tail_after(const OrrExec *x, const OrrCompiledSegment *cs) {
+    const uint32_t *need_coll = x->passes->need + cs->first_item[ORR_STREAM_COMPUTE];
+    const uint32_t *need_block = x->passes->need + cs->first_item[ORR_STREAM_TP];
+    uint32_t n_colls = cs->n_items[ORR_STREAM_TP], done = 0;
+    for (uint32_t j = 0; j < n_colls; j++) {
+        done = MAX(done, need_block[j]);
+        if (done == cs->n_items[ORR_STREAM_COMPUTE])
+            return 0;
+        if (need_coll[done] == j + 1 && (j + 1 == n_colls || need_block[j + 1] > done))
+            return j + 1;
+    }
+    return 0;
+}
+
 static void find_passes(OrrExec *x) {
     OrrPasses *p = x->passes;
     uint32_t n = x->bound->program->n_segments, n_items = 0;
@@ -242,6 +259,8 @@ static void find_passes(OrrExec *x) {
     p->is_pass = g_new0(uint8_t, n + 1);
     p->is_open = g_new0(uint8_t, n + 1);
     p->is_quiet = g_new0(uint8_t, n + 1);
+    p->meeting = g_new0(uint32_t, n + 1);
+    p->tail_of = g_new0(uint32_t, n + 1);
     for (uint32_t s = 0; s < n; s++) {
         const OrrCompiledSegment *cs = &x->compiled->segments[s];
         for (uint32_t k = 0; k < ORR_PASS_LANES; k++) {
@@ -258,6 +277,9 @@ static void find_passes(OrrExec *x) {
         p->is_open[s] = may_open && is_open(x, cs);
         p->is_quiet[s] = is_quiet(x, cs);
         p->is_pass[s] = ends_with_kernels(x, cs);
+        p->meeting[s] = tail_after(x, cs);
+        p->tail_of[s] = p->n_tails;
+        p->n_tails += p->meeting[s] > 0;
         p->most_items =
             MAX(p->most_items, MAX(cs->n_items[ORR_STREAM_COMPUTE], cs->n_items[ORR_STREAM_TP]));
     }
@@ -333,6 +355,7 @@ void orr_exec__passes_new(OrrExec *x) {
     p->islands = g_new0(OrrIslandPass, x->n_islands);
     for (uint32_t r = 0; r < x->bound->n_ranks; r++)
         note_island(x, r);
+    orr_pass__classes_new(x);
     for (uint32_t k = 0; k < ORR_PASS_LANES; k++)
         p->needs.needs[k] = g_new(OrrPassNeed, most_crosses(x) + 1);
     p->begins = orr_large_new(x->bound->n_ranks * sizeof *p->begins);
@@ -356,6 +379,7 @@ void orr_exec__passes_clear(OrrExec *x) {
         next = w->next;
         work_free(w);
     }
+    orr_pass__classes_clear(x);
     for (uint32_t k = 0; k < ORR_PASS_LANES; k++)
         g_free(p->needs.needs[k]);
     work_free(p->whole);
@@ -363,6 +387,8 @@ void orr_exec__passes_clear(OrrExec *x) {
     g_free(p->is_pass);
     g_free(p->is_open);
     g_free(p->is_quiet);
+    g_free(p->meeting);
+    g_free(p->tail_of);
     g_free(p->need);
     g_free(p->shown);
     g_free(p->islands);

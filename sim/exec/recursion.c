@@ -225,6 +225,10 @@ static void collective(const Recursion *v, uint32_t j, uint32_t n) {
     }
 }
 
+static void forget_waits(OrrPassMember *m, uint32_t from, uint32_t to) {
+    memset(m->waits + from, 0, (to - from) * sizeof *m->waits);
+}
+
 static void begin_member(const Recursion *v, OrrPassMember *m, const OrrPassStart *s) {
     const OrrExec *x = v->x;
     gsize hw = x->bound->hw[m->rank];
@@ -244,7 +248,6 @@ static void begin_member(const Recursion *v, OrrPassMember *m, const OrrPassStar
         m->owner_ns[m->touched[i]] = 0;
     m->n_touched = 0;
     m->outside_ns = 0;
-    memset(m->waits, 0, v->n_colls * sizeof *m->waits);
 }
 
 /* Whether the kernels of both are slowed alike. */
@@ -284,7 +287,9 @@ static const OrrItem *collectives(const OrrExec *x, const OrrPassWork *w) {
  * same together matters. */
 void orr_exec__recursion_sums(OrrExec *x, const OrrPassWork *w, const uint32_t *list) {
     const OrrProgram *p = x->bound->program;
-    uint32_t n_comms = p->n_colls + p->n_p2ps, n_colls = w->segment->n_items[ORR_STREAM_TP];
+    const OrrPassTail *tail = w->tail;
+    uint32_t n_comms = p->n_colls + p->n_p2ps;
+    uint32_t n_colls = tail ? tail->first_coll : w->segment->n_items[ORR_STREAM_TP];
     OrrCommSum *sums = x->sums + (gsize)(w->step % ORR_WINDOWS) * n_comms;
     double same = 0; /* weight of those that are as the first */
     for (uint32_t i = 0; i < w->n; i++)
@@ -305,12 +310,35 @@ void orr_exec__recursion_sums(OrrExec *x, const OrrPassWork *w, const uint32_t *
             x->sums[(gsize)(m->outside_step % ORR_WINDOWS) * n_comms + m->outside_index]
                 .exposed_ns += (double)m->outside_ns * weight;
     }
+    for (uint32_t j = 0; tail && j < tail->n_colls; j++) {
+        OrrCommSum *sum = &sums[collectives(x, w)[n_colls + j].what];
+        sum->count += tail->sums[j].count;
+        sum->transfer_ns += tail->sums[j].transfer_ns;
+        sum->wait_ns += tail->sums[j].wait_ns;
+        sum->exposed_ns += tail->sums[j].exposed_ns;
+    }
+}
+
+/* The same of the tail. */
+static void tail_meetings(OrrExec *x, const OrrPassWork *w, const uint32_t *list) {
+    const OrrPassTail *tail = w->tail;
+    const uint8_t *row = orr_pass__of(x, list[0])->class->row;
+    int64_t begin_ns = w->members[0].end_ns[1][tail->first_coll - 1];
+    for (uint32_t j = 0; j < tail->n_colls; j++) {
+        uint32_t what = collectives(x, w)[tail->first_coll + j].what;
+        int64_t wait_ns = tail->wait_ns[j];
+        for (uint32_t i = 0; orr_exec__is_longest(x, list[0], w->step, what, wait_ns) && i < w->n;
+             i++)
+            *orr_exec__launch_of(x, list[i], w->step, what) =
+                (OrrLaunch){begin_ns + tail->rows[row[i]].launch_ns[j], wait_ns, w->step + 1};
+    }
 }
 
 /* For the order in which members came: see exec_priv.h. */
 void orr_exec__recursion_meetings(OrrExec *x, const OrrPassWork *w, const uint32_t *list) {
     const OrrPassMember *all = w->members;
-    for (uint32_t j = 0; j < w->segment->n_items[ORR_STREAM_TP]; j++) {
+    uint32_t n_colls = w->tail ? w->tail->first_coll : w->segment->n_items[ORR_STREAM_TP];
+    for (uint32_t j = 0; j < n_colls; j++) {
         uint32_t what = collectives(x, w)[j].what;
         int64_t wait_ns = 0;
         for (uint32_t i = 0; i < w->n; i++)
@@ -324,6 +352,8 @@ void orr_exec__recursion_meetings(OrrExec *x, const OrrPassWork *w, const uint32
                 (OrrLaunch){arrived - m->waits[j].wait_ns, wait_ns, w->step + 1};
         }
     }
+    if (w->tail)
+        tail_meetings(x, w, list);
 }
 
 static Recursion prepare(const OrrExec *x, OrrPassWork *w, const OrrRateChange *changes,
@@ -343,22 +373,88 @@ static Recursion prepare(const OrrExec *x, OrrPassWork *w, const OrrRateChange *
                        .n_colls = cs->n_items[ORR_STREAM_TP]};
 }
 
-static void evaluate(const Recursion *v) {
+/* The rest of the pass, from collective @from on. */
+static void evaluate(const Recursion *v, uint32_t from) {
     OrrPassMember *all = v->w->members;
-    for (uint32_t j = 0; j < v->n_colls; j++)
+    for (uint32_t i = 0; i < v->w->n; i++)
+        if (all[i].same_as == i)
+            forget_waits(&all[i], from, v->n_colls);
+    for (uint32_t j = from; j < v->n_colls; j++)
         collective(v, j, v->w->n);
     for (uint32_t i = 0; i < v->w->n; i++)
         if (all[i].same_as == i)
             run_blocks(v, &all[i], v->n_blocks, INT64_MAX, v->n_colls, full_rate);
 }
 
+static void begin(const Recursion *v) {
+    OrrPassWork *w = v->w;
+    OrrPassMember *all = w->members;
+    w->tail = NULL;
+    for (uint32_t i = 0; i < w->n; i++) {
+        begin_member(v, &all[i], &w->starts[i]);
+        all[i].same_as = i > 0 && is_same(v, &all[i], &all[0]) ? 0 : i;
+    }
+}
+
 void orr_exec__recursion(const OrrExec *x, OrrPassWork *w, const OrrRateChange *changes,
                          uint32_t n_changes) {
     Recursion v = prepare(x, w, changes, n_changes);
-    OrrPassMember *all = w->members;
-    for (uint32_t i = 0; i < w->n; i++) {
-        begin_member(&v, &all[i], &w->starts[i]);
-        all[i].same_as = i > 0 && is_same(&v, &all[i], &all[0]) ? 0 : i;
+    begin(&v);
+    evaluate(&v, 0);
+}
+
+/* Evaluates up to the end of collective @n - 1, and charges what the members have waited for it:
+ * all go on at that instant, with nothing under way. False: not all. */
+static bool reach_meeting(const Recursion *v, uint32_t n) {
+    OrrPassMember *all = v->w->members;
+    for (uint32_t i = 0; i < v->w->n; i++)
+        if (all[i].same_as == i)
+            forget_waits(&all[i], 0, n);
+    for (uint32_t j = 0; j < n; j++)
+        collective(v, j, v->w->n);
+    for (uint32_t i = 0; i < v->w->n; i++) {
+        const OrrPassMember *m = &all[i];
+        if (m->same_as == i && (m->free_ns >= m->tp_free_ns || v->need_coll[m->done] != n ||
+                                m->times[v->blocks[m->done].what].work_ns == 0))
+            return false;
     }
-    evaluate(&v);
+    for (uint32_t i = 0; i < v->w->n; i++)
+        if (all[i].same_as == i) {
+            charge_wait(v, &all[i], n);
+            all[i].free_ns = all[i].tp_free_ns;
+        }
+    return true;
+}
+
+static bool is_undisturbed(const OrrPassWork *w) {
+    for (uint32_t i = 0; i < w->n; i++)
+        if (!is_full(w->starts[i].begin.outer))
+            return false;
+    return true;
+}
+
+void orr_exec__recursion_whole(const OrrExec *x, OrrPassWork *w) {
+    const OrrIslandPass *pass = orr_pass__of(x, w->members[0].rank);
+    Recursion v = prepare(x, w, pass->changes, pass->n_changes);
+    begin(&v);
+    uint32_t segment = (uint32_t)(w->segment - x->compiled->segments);
+    uint32_t n_before = x->passes->meeting[segment];
+    if (n_before == 0 || pass->n_changes > 0 || !is_undisturbed(w)) {
+        evaluate(&v, 0);
+        return;
+    }
+    if (!reach_meeting(&v, n_before)) {
+        evaluate(&v, n_before);
+        return;
+    }
+    OrrPassTail **tail = &pass->class->tails[x->passes->tail_of[segment]];
+    if (*tail) {
+        orr_pass__tail_take(x, w, *tail);
+        return;
+    }
+    g_autofree int64_t(*before_ns)[ORR_N_OWNERS] = g_malloc_n(w->n, sizeof *before_ns);
+    for (uint32_t i = 0; i < w->n; i++)
+        memcpy(before_ns[i], w->members[i].owner_ns, sizeof before_ns[i]);
+    evaluate(&v, n_before);
+    *tail = orr_pass__tail_new(x, w, (const int64_t(*)[ORR_N_OWNERS])before_ns);
 }

@@ -97,6 +97,12 @@ static bool tell_blocks(OrrExec *x, OrrPassWork *w, uint32_t m, int64_t until_ns
     return true;
 }
 
+static void leave_trail(const OrrPassMember *e, OrrTrail *trail) {
+    trail->ended = e->last;
+    trail->ended_blocker = e->blocker;
+    trail->ended_blocker_end_ns = e->blocker_end_ns;
+}
+
 static void tell_tp(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
     uint32_t n = w->segment->n_items[ORR_STREAM_TP];
     if (x->launches)
@@ -104,7 +110,6 @@ static void tell_tp(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
     for (uint32_t m = 0; m < w->n; m++) {
         const OrrPassMember *e = result_of(w, m);
         OrrLane *l = &x->ranks[list[m]].lane[ORR_STREAM_TP];
-        OrrTrail *trail = &x->ranks[list[m]].trail[ORR_STREAM_TP];
         remember(x, w, (OrrPassSpot){m, 1, 0}, n);
         if (x->causes)
             orr_exec__lane_cause(x, list[m], ORR_STREAM_TP)->last =
@@ -114,9 +119,7 @@ static void tell_tp(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
         l->item = n;
         l->state = ORR_LANE_BLOCKED;
         orr_exec__settle_head(x, list[m], ORR_STREAM_TP);
-        trail->ended = e->last;
-        trail->ended_blocker = e->blocker;
-        trail->ended_blocker_end_ns = e->blocker_end_ns;
+        leave_trail(e, &x->ranks[list[m]].trail[ORR_STREAM_TP]);
     }
     w->is_tp_told = true;
 }
@@ -147,6 +150,15 @@ static void end_pass(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, const uint
     orr_pass__trim_rates(x, list[0]);
 }
 
+/* Streams of the members that can start what comes next do. */
+static void go_on(OrrExec *x, const uint32_t *list, uint32_t n) {
+    if (orr_exec__check_in_all(x, x->ranks[list[0]].island))
+        return;
+    for (uint32_t m = 0; m < n; m++)
+        for (int k = 0; k < ORR_PASS_LANES; k++)
+            orr_exec__try_start(x, list[m], orr_pass_lane[k]);
+}
+
 /* Tells the streams what of the pass has ended by @until_ns, and others by that. */
 static void tell(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, int64_t until_ns) {
     const uint32_t *list;
@@ -170,12 +182,85 @@ static void tell(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, int64_t until_
         for (int k = 0; k < ORR_PASS_LANES; k++)
             if (k == 0 ? moved[m] : is_tp)
                 orr_exec__wake(x, list[m], orr_pass_lane[k]);
-    if (orr_exec__check_in_all(x, x->ranks[first].island))
-        return;
-    for (uint32_t m = 0; m < n; m++)
-        for (int k = 0; k < ORR_PASS_LANES; k++)
-            if (moved[m] || is_tp)
-                orr_exec__try_start(x, list[m], orr_pass_lane[k]);
+    go_on(x, list, n);
+}
+
+/* Ends of items of lane @k that external streams will ask for, of all members. */
+static void remember_all(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint32_t k) {
+    uint32_t s = orr_pass_lane[k], n = w->segment->n_items[s];
+    const uint32_t *shown = x->passes->shown + w->segment->first_item[s];
+    const OrrCompiledRole *role = orr_pass__role(x, list[0]);
+    const uint16_t *asked_of = role->asked[s] + role->rows[w->call].base[s];
+    uint32_t completed = x->ranks[list[0]].lane[s].completed;
+    for (uint32_t i = n > 0 ? shown[0] : 0; i < n; i = i + 1 < n ? shown[i + 1] : n)
+        for (uint32_t asked = asked_of[i] & x->external_mask; asked; asked &= asked - 1)
+            for (uint32_t m = 0; m < w->n; m++) {
+                OrrPassSpot at = {m, k, i};
+                OrrPastEnd past = {result_of(w, m)->end_ns[k][i], completed + i,
+                                   x->causes ? orr_exec__way(x, w, at) : ORR_NONE};
+                orr_exec__remember_for(x, list[m], s, __builtin_ctz(asked), past);
+            }
+}
+
+/* Lane @k of all members ends the pass: they go on to the same item. */
+static void move_on(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint32_t k) {
+    uint32_t s = orr_pass_lane[k], n = w->segment->n_items[s];
+    OrrLane *first = &x->ranks[list[0]].lane[s];
+    first->item = n;
+    first->state = ORR_LANE_BLOCKED;
+    orr_exec__settle_head(x, list[0], s);
+    for (uint32_t m = 0; m < w->n; m++) {
+        OrrLane *l = &x->ranks[list[m]].lane[s];
+        l->call = first->call;
+        l->item = first->item;
+        l->step = first->step;
+        l->head = first->head;
+        l->state = first->state;
+        l->completed += n;
+        l->free_ns = result_of(w, m)->end_ns[k][n - 1];
+        if (x->causes)
+            orr_exec__lane_cause(x, list[m], s)->last =
+                orr_exec__way(x, w, (OrrPassSpot){m, k, n - 1});
+    }
+}
+
+static void wake_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
+    uint16_t waiting = x->ranks[list[0]].waiting_for[s];
+    bool is_alike = true;
+    for (uint32_t m = 1; m < n; m++)
+        is_alike &= x->ranks[list[m]].waiting_for[s] == waiting;
+    for (uint32_t left = waiting; is_alike && left; left &= left - 1)
+        orr_exec__start_all(x, list, n, __builtin_ctz(left));
+    for (uint32_t m = 0; m < n && !is_alike; m++)
+        orr_exec__wake(x, list[m], s);
+}
+
+/* A pass that was taken to its end at once: the streams of all members move on. */
+static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
+    const uint32_t *list = pass->list;
+    uint32_t n = w->n, n_lanes = w->segment->n_items[ORR_STREAM_TP] > 0 ? 2 : 1;
+    if (x->causes)
+        orr_exec__ways_begin(x, w);
+    if (x->launches)
+        orr_exec__recursion_meetings(x, w, list);
+    for (uint32_t k = 0; k < n_lanes; k++) {
+        remember_all(x, w, list, k);
+        move_on(x, w, list, k);
+    }
+    for (uint32_t m = 0; m < n; m++) {
+        const OrrPassMember *e = result_of(w, m);
+        OrrRank *rank = &x->ranks[list[m]];
+        for (uint32_t i = 0; i < e->n_touched; i++)
+            rank->owner_ns[e->touched[i]] += e->owner_ns[e->touched[i]];
+        rank->idle_from_ns = rank->lane[ORR_STREAM_COMPUTE].free_ns;
+        orr_pass__end_rates(x, list[m], false);
+        if (n_lanes > 1)
+            leave_trail(e, &rank->trail[ORR_STREAM_TP]);
+    }
+    end_pass(x, pass, w, list);
+    for (uint32_t k = 0; k < n_lanes; k++)
+        wake_all(x, list, n, orr_pass_lane[k]);
+    go_on(x, list, n);
 }
 
 /* All members are ready: evaluates the pass. NULL: the host is behind, it goes event by event. */
@@ -205,7 +290,10 @@ static OrrPassWork *enter(OrrExec *x, uint32_t r, OrrIslandPass *pass) {
     w->n = n;
     w->cause = ORR_NONE;
     fill_starts(x, w, list);
-    evaluate(x, pass, w);
+    if (is_whole)
+        orr_exec__recursion_whole(x, w);
+    else
+        evaluate(x, pass, w);
     return w;
 }
 
@@ -221,7 +309,8 @@ void orr_exec__pass(OrrExec *x, uint32_t r, uint32_t generation) {
         evaluate(x, pass, w);
     if (!w)
         w = enter(x, r, pass);
-    if (!w)
-        return;
-    tell(x, pass, w, is_at_once(x, r, w->call) ? INT64_MAX : x->now_ns);
+    if (w && !pass->work)
+        tell_whole(x, pass, w);
+    else if (w)
+        tell(x, pass, w, is_at_once(x, r, w->call) ? INT64_MAX : x->now_ns);
 }

@@ -219,9 +219,18 @@ static OrrCause *add_pass(OrrExec *x, OrrPassWork *w, uint32_t *id) {
     return cause;
 }
 
+/* All of the tail of a pass goes back to its meeting. */
+static bool is_in_tail(const OrrPassTail *tail, const OrrPassSpot *at) {
+    return tail && at->item >= (at->lane == 1 ? tail->first_coll : tail->first_block);
+}
+
 uint32_t orr_exec__way(OrrExec *x, OrrPassWork *w, OrrPassSpot at) {
     OrrCauses *c = x->causes;
-    uint32_t begin = at.lane == 1 ? way_of(x, w, at.item) : begin_of(x, w, at);
+    uint32_t begin;
+    if (is_in_tail(w->tail, &at))
+        begin = way_of(x, w, w->tail->first_coll - 1);
+    else
+        begin = at.lane == 1 ? way_of(x, w, at.item) : begin_of(x, w, at);
     uint32_t *record = &c->way_records[begin];
     if (*record != ORR_NONE)
         return *record;
