@@ -61,7 +61,7 @@ static void note_begin(OrrExec *x, uint32_t r, uint32_t k, uint32_t cause, int64
 /* Whether lane @k of the rank has all that it waits for from outside; if so notes since when. What
  * is older than the last of its stream ended before anything that counts: see consider in lane.c.
  * If not, waits for the first that is missing: an external one if there is. */
-static bool find_begin(OrrExec *x, uint32_t r, uint32_t k, const OrrPassNeeds *needs) {
+static inline bool find_begin(OrrExec *x, uint32_t r, uint32_t k, const OrrPassNeeds *needs) {
     OrrRank *rank = &x->ranks[r];
     uint32_t s = orr_pass_lane[k], cause = s, missing = ORR_N_STREAMS, need = 0;
     int64_t ready_ns = rank->lane[s].free_ns;
@@ -84,9 +84,7 @@ static bool find_begin(OrrExec *x, uint32_t r, uint32_t k, const OrrPassNeeds *n
         need = needs->n_synced;
     }
     orr_exec__block_on(rank, s, missing, need);
-    bool is_held = missing < ORR_N_STREAMS && x->is_external[missing];
-    if (rank->lane[s].is_held != is_held)
-        orr_exec__hold(x, r, s, is_held);
+    orr_exec__hold(x, r, s, missing < ORR_N_STREAMS && x->is_external[missing]);
     if (missing < ORR_N_STREAMS)
         return false;
     note_begin(x, r, k, cause, ready_ns);
@@ -94,7 +92,7 @@ static bool find_begin(OrrExec *x, uint32_t r, uint32_t k, const OrrPassNeeds *n
 }
 
 /* The same, once. */
-static bool has_begin(OrrExec *x, uint32_t r, uint32_t k, const OrrPassNeeds *needs) {
+static inline bool has_begin(OrrExec *x, uint32_t r, uint32_t k, const OrrPassNeeds *needs) {
     OrrBegin *b = &x->passes->begins[r];
     if (b->key[k] == needs->key)
         return true;
@@ -124,14 +122,43 @@ static void schedule(OrrExec *x, const OrrPassNeeds *needs, const uint32_t *list
 /* The streams of the rank are at the begin of the pass. Returns whether it was the last member that
  * was not ready. */
 static bool ask(OrrExec *x, uint32_t r, const OrrPassNeeds *needs, uint32_t n) {
-    bool is_ready = true;
-    for (uint32_t k = 0; k < needs->n_lanes; k++)
-        is_ready &= has_begin(x, r, k, needs);
+    bool is_ready = has_begin(x, r, 0, needs);
+    if (needs->n_lanes > 1)
+        is_ready &= has_begin(x, r, 1, needs);
     if (!is_ready)
         return false;
     for (uint32_t k = 0; k < needs->n_lanes; k++)
         x->ranks[r].lane[orr_pass_lane[k]].state = ORR_LANE_CHECKED;
     return ++orr_pass__of(x, r)->n_ready == n;
+}
+
+/* Whether all members lack the first that lane @k waits for, as a rule what is to be received; if
+ * so they wait for it. */
+static bool all_lack(OrrExec *x, const OrrIslandPass *pass, const OrrPassNeeds *needs, uint32_t k) {
+    uint32_t s = orr_pass_lane[k], q = needs->n[k] > 0 ? needs->needs[k][0].stream : s;
+    if (needs->n[k] == 0 || !x->is_external[q])
+        return false;
+    uint32_t n = needs->needs[k][0].n;
+    for (uint32_t m = 0; m < pass->n; m++)
+        if (x->ranks[pass->list[m]].lane[q].completed >= n ||
+            x->passes->begins[pass->list[m]].key[k] == needs->key)
+            return false;
+    for (uint32_t m = 0; m < pass->n; m++) {
+        orr_exec__block_on(&x->ranks[pass->list[m]], s, q, n);
+        orr_exec__hold(x, pass->list[m], s, true);
+    }
+    return true;
+}
+
+/* The same for all members. Returns whether all are ready. */
+static bool ask_all(OrrExec *x, const OrrIslandPass *pass, const OrrPassNeeds *needs) {
+    bool lacks = all_lack(x, pass, needs, 0);
+    if (needs->n_lanes > 1 && lacks)
+        lacks = all_lack(x, pass, needs, 1);
+    bool is_due = false;
+    for (uint32_t m = 0; m < pass->n && !lacks; m++)
+        is_due |= ask(x, pass->list[m], needs, pass->n);
+    return is_due;
 }
 
 /* Whether the other stream can still do something that belongs before this pass. @has_items: it has
@@ -206,10 +233,7 @@ bool orr_exec__check_in_all(OrrExec *x, uint32_t island) {
         orr_pass__release(x, pass->list[0], key);
         return true;
     }
-    bool is_due = false;
-    for (uint32_t m = 0; m < n; m++)
-        is_due |= ask(x, pass->list[m], needs, n);
-    if (is_due)
+    if (ask_all(x, pass, needs))
         schedule(x, needs, pass->list, n);
     return true;
 }

@@ -316,14 +316,22 @@ void orr_exec__islands_clear(OrrExec *x);
 void orr_exec__push_local(OrrExec *x, uint32_t r, int64_t time_ns, uint32_t class,
                           uint32_t generation, uint32_t id);
 void orr_exec__run_island(OrrExec *x, uint32_t island, void (*handle)(OrrExec *, const OrrEvent *));
-void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held);
+/* A local stream begins or ceases to wait for an external one. */
+static inline void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held) {
+    OrrLane *l = &x->ranks[r].lane[s];
+    if (l->is_held == is_held)
+        return;
+    l->is_held = is_held;
+    x->islands[x->ranks[r].island].n_held += is_held ? 1 : -1;
+}
 void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t purpose);
 void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change);
 static inline bool orr_exec__slows_kernels(const OrrExec *x, uint32_t purpose) {
     return x->bound->rate[0][purpose] < ORR_RATE_ONE || x->bound->rate[1][purpose] < ORR_RATE_ONE;
 }
-void orr_exec__remember_for(OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, OrrPastEnd end);
 void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPastEnd end);
+void orr_exec__remember_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
+                            uint32_t asker, const OrrPastEnd *ends);
 const OrrPastEnd *orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker,
                                    uint32_t index);
 /* block.c */

@@ -145,15 +145,6 @@ void orr_exec__run_island(OrrExec *x, uint32_t i, void (*handle)(OrrExec *, cons
     announce(x, i);
 }
 
-/* A local stream begins or ceases to wait for an external one. */
-void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held) {
-    OrrLane *l = &x->ranks[r].lane[s];
-    if (l->is_held == is_held)
-        return;
-    l->is_held = is_held;
-    x->islands[x->ranks[r].island].n_held += is_held ? 1 : -1;
-}
-
 /* An external communication will be launched: the island must not go beyond that unawares. */
 void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t purpose) {
     OrrIsland *island = &x->islands[x->ranks[r].island];
@@ -217,13 +208,7 @@ static void grow(OrrHistory *h) {
     h->first = 0;
 }
 
-/* An item of stream @s ends: kept for external stream @asker, which will ask for it. */
-void orr_exec__remember_for(OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, OrrPastEnd end) {
-    OrrHistory *h = history_of(x, r, s, asker);
-    if (x->ranks[r].lane[asker].state == ORR_LANE_DONE)
-        return;
-    if (h->n == h->capacity)
-        drop_before(h, oldest_asked(x, r, s, asker));
+static void keep(OrrHistory *h, OrrPastEnd end) {
     if (h->n == h->capacity)
         grow(h);
     h->entry[(h->first + h->n++) & (h->capacity - 1)] = end;
@@ -232,8 +217,40 @@ void orr_exec__remember_for(OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, 
 /* Item @item of the step of stream @s ends: kept for the external streams that will ask for it. */
 void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPastEnd end) {
     uint32_t asked = x->ranks[r].role->asked[s][item] & x->external_mask;
-    for (; asked; asked &= asked - 1)
-        orr_exec__remember_for(x, r, s, __builtin_ctz(asked), end);
+    for (; asked; asked &= asked - 1) {
+        uint32_t asker = __builtin_ctz(asked);
+        OrrHistory *h = history_of(x, r, s, asker);
+        if (x->ranks[r].lane[asker].state == ORR_LANE_DONE)
+            continue;
+        if (h->n == h->capacity)
+            drop_before(h, oldest_asked(x, r, s, asker));
+        keep(h, end);
+    }
+}
+
+static bool is_alike(const OrrLane *a, const OrrLane *b) {
+    return a->head == b->head && a->call == b->call && a->item == b->item && a->step == b->step &&
+           a->state == b->state;
+}
+
+/* The same of an item that all members of an island end, for one asker. */
+void orr_exec__remember_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
+                            uint32_t asker, const OrrPastEnd *ends) {
+    const OrrLane *known = NULL; /* where the asker is for which `oldest` holds */
+    uint32_t oldest = 0;
+    for (uint32_t m = 0; m < n; m++) {
+        OrrHistory *h = history_of(x, list[m], s, asker);
+        const OrrLane *l = &x->ranks[list[m]].lane[asker];
+        if (l->state == ORR_LANE_DONE)
+            continue;
+        if (h->n == h->capacity) {
+            if (!known || !is_alike(l, known))
+                oldest = oldest_asked(x, list[m], s, asker);
+            known = l;
+            drop_before(h, oldest);
+        }
+        keep(h, ends[m]);
+    }
 }
 
 /* The end of item @index of the stream; NULL if the asker has asked for a later one before. It

@@ -250,13 +250,12 @@ static void begin_member(const Recursion *v, OrrPassMember *m, const OrrPassStar
     m->outside_ns = 0;
 }
 
-/* Whether the kernels of both are slowed alike. */
-static bool has_same_rates(const Recursion *v, const OrrPassMember *a, const OrrPassMember *b) {
-    if (memcmp(a->outer, b->outer, sizeof a->outer) != 0)
-        return false;
-    OrrPassMember p = {.rank = a->rank}, q = {.rank = b->rank};
-    find_change(v, &p, a->change);
-    find_change(v, &q, b->change);
+/* Whether the kernels of rank @r come to the same changes of rates as those of the first. */
+static bool has_same_changes(const Recursion *v, const OrrPassMember *first, uint32_t r,
+                             uint32_t from) {
+    OrrPassMember p = {.rank = first->rank}, q = {.rank = r};
+    find_change(v, &p, first->change);
+    find_change(v, &q, from);
     while (p.change_ns < INT64_MAX && p.change_ns == q.change_ns &&
            memcmp(v->changes[p.change].rate, v->changes[q.change].rate, sizeof p.outer) == 0) {
         find_change(v, &p, p.change + 1);
@@ -265,18 +264,28 @@ static bool has_same_rates(const Recursion *v, const OrrPassMember *a, const Orr
     return p.change_ns == INT64_MAX && q.change_ns == INT64_MAX;
 }
 
-/* Whether what the pass will do for both is the same. */
-static bool is_same(const Recursion *v, const OrrPassMember *a, const OrrPassMember *b) {
-    const OrrBegin *p = a->begin, *q = b->begin;
-    if (a->times != b->times || a->free_ns != b->free_ns || !has_same_rates(v, a, b))
+static bool is_equal(const OrrEnded *a, const OrrEnded *b) {
+    return a->start_ns == b->start_ns && a->arrived_ns == b->arrived_ns && a->what == b->what &&
+           a->step == b->step && a->type == b->type && a->is_issue_bound == b->is_issue_bound &&
+           a->is_set == b->is_set;
+}
+
+/* Whether what the pass will do for member @i is the same as for the first, which has begun. */
+static bool is_same(const Recursion *v, uint32_t i) {
+    const OrrPassStart *a = &v->w->starts[0], *b = &v->w->starts[i];
+    const OrrBegin *p = &a->begin, *q = &b->begin;
+    const OrrPassMember *first = &v->w->members[0];
+    uint32_t r = v->w->members[i].rank;
+    if (v->x->bound->hw[r] != v->x->bound->hw[first->rank] || p->begin_ns[0] != q->begin_ns[0] ||
+        p->outer[0] != q->outer[0] || p->outer[1] != q->outer[1] ||
+        (v->n_changes > 0 && !has_same_changes(v, first, r, q->first_change)))
         return false;
     if (v->n_colls == 0)
         return true;
     return p->begin_ns[1] == q->begin_ns[1] && p->cause[1] == q->cause[1] &&
-           a->tp_free_ns == b->tp_free_ns && memcmp(&a->last, &b->last, sizeof a->last) == 0 &&
+           a->tp_free_ns == b->tp_free_ns && is_equal(&a->last, &b->last) &&
            (p->cause[1] == ORR_STREAM_TP ||
-            (memcmp(&p->blocker, &q->blocker, sizeof p->blocker) == 0 &&
-             p->blocker_end_ns == q->blocker_end_ns));
+            (is_equal(&p->blocker, &q->blocker) && p->blocker_end_ns == q->blocker_end_ns));
 }
 
 static const OrrItem *collectives(const OrrExec *x, const OrrPassWork *w) {
@@ -391,8 +400,9 @@ static void begin(const Recursion *v) {
     OrrPassMember *all = w->members;
     w->tail = NULL;
     for (uint32_t i = 0; i < w->n; i++) {
-        begin_member(v, &all[i], &w->starts[i]);
-        all[i].same_as = i > 0 && is_same(v, &all[i], &all[0]) ? 0 : i;
+        all[i].same_as = i > 0 && is_same(v, i) ? 0 : i;
+        if (all[i].same_as == i)
+            begin_member(v, &all[i], &w->starts[i]);
     }
 }
 

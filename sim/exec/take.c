@@ -192,14 +192,16 @@ static void remember_all(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint3
     const OrrCompiledRole *role = orr_pass__role(x, list[0]);
     const uint16_t *asked_of = role->asked[s] + role->rows[w->call].base[s];
     uint32_t completed = x->ranks[list[0]].lane[s].completed;
-    for (uint32_t i = n > 0 ? shown[0] : 0; i < n; i = i + 1 < n ? shown[i + 1] : n)
-        for (uint32_t asked = asked_of[i] & x->external_mask; asked; asked &= asked - 1)
-            for (uint32_t m = 0; m < w->n; m++) {
-                OrrPassSpot at = {m, k, i};
-                OrrPastEnd past = {result_of(w, m)->end_ns[k][i], completed + i,
-                                   x->causes ? orr_exec__way(x, w, at) : ORR_NONE};
-                orr_exec__remember_for(x, list[m], s, __builtin_ctz(asked), past);
-            }
+    OrrPastEnd ends[ORR_MAX_ISLAND];
+    for (uint32_t i = n > 0 ? shown[0] : 0; i < n; i = i + 1 < n ? shown[i + 1] : n) {
+        uint32_t asked = asked_of[i] & x->external_mask;
+        for (uint32_t m = 0; asked && m < w->n; m++)
+            ends[m] =
+                (OrrPastEnd){result_of(w, m)->end_ns[k][i], completed + i,
+                             x->causes ? orr_exec__way(x, w, (OrrPassSpot){m, k, i}) : ORR_NONE};
+        for (; asked; asked &= asked - 1)
+            orr_exec__remember_all(x, list, w->n, s, __builtin_ctz(asked), ends);
+    }
 }
 
 /* Lane @k of all members ends the pass: they go on to the same item. */
