@@ -107,6 +107,7 @@ struct OrrPassWork {
     bool is_tp_told;
     bool is_stale;           /* rates have changed since it was evaluated */
     bool is_looked_at;       /* at the end of this instant */
+    bool is_bound;           /* whatever happens, nothing of it can be seen before its event */
     const OrrPassTail *tail; /* of which what comes after its meeting was taken; NULL: none */
     OrrPassStart *starts;
     OrrPassMember *members;
@@ -213,6 +214,9 @@ OrrPassTail *orr_pass__tail_new(const OrrExec *x, const OrrPassWork *w,
 /* Evaluates a pass that nothing slows from outside, with the tail of one before if that is known.
  */
 void orr_exec__recursion_whole(const OrrExec *x, OrrPassWork *w);
+/* Evaluates the pass as if nothing slowed it from outside: ends that others ask for come no
+ * earlier. */
+void orr_exec__recursion_least(const OrrExec *x, OrrPassWork *w);
 /* Evaluates the pass, whose starts are filled in, with the changes of rates known by now. */
 void orr_exec__recursion(const OrrExec *x, OrrPassWork *w, const OrrRateChange *changes,
                          uint32_t n_changes);

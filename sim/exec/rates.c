@@ -20,12 +20,13 @@ static void schedule_change(OrrExec *x, uint32_t r, int64_t at_ns) {
     orr_exec__push_local(x, r, at_ns, ORR_EV_RATE, 0, r);
 }
 
-/* The pass under way must be evaluated again. What comes from outside often comes for several
- * members at one instant: it is done at the end of that; until then the island waits. */
+/* The pass under way must be evaluated again: before something of it can be seen. What comes from
+ * outside often comes for several members at one instant: it is done at the end of that; until then
+ * the island waits. */
 static void disturb(OrrExec *x, OrrIslandPass *pass, uint32_t r, bool is_outer) {
     OrrPassWork *w = pass->work;
     w->is_stale = true;
-    if (w->is_looked_at)
+    if (w->is_bound || w->is_looked_at)
         return;
     if (!is_outer) {
         pass->generation = (pass->generation + 1) & ORR_GENERATION_MASK;

@@ -443,21 +443,18 @@ static bool is_undisturbed(const OrrPassWork *w) {
     return true;
 }
 
-void orr_exec__recursion_whole(const OrrExec *x, OrrPassWork *w) {
-    const OrrIslandPass *pass = orr_pass__of(x, w->members[0].rank);
-    Recursion v = prepare(x, w, pass->changes, pass->n_changes);
-    begin(&v);
+/* With the tail of a pass before, if that is known. */
+static void evaluate_with_tail(const Recursion *v) {
+    const OrrExec *x = v->x;
+    OrrPassWork *w = v->w;
     uint32_t segment = (uint32_t)(w->segment - x->compiled->segments);
     uint32_t n_before = x->passes->meeting[segment];
-    if (n_before == 0 || pass->n_changes > 0 || !is_undisturbed(w)) {
-        evaluate(&v, 0);
+    if (n_before == 0 || !reach_meeting(v, n_before)) {
+        evaluate(v, n_before);
         return;
     }
-    if (!reach_meeting(&v, n_before)) {
-        evaluate(&v, n_before);
-        return;
-    }
-    OrrPassTail **tail = &pass->class->tails[x->passes->tail_of[segment]];
+    OrrPassClass *class = orr_pass__of(x, w->members[0].rank)->class;
+    OrrPassTail **tail = &class->tails[x->passes->tail_of[segment]];
     if (*tail) {
         orr_pass__tail_take(x, w, *tail);
         return;
@@ -465,6 +462,24 @@ void orr_exec__recursion_whole(const OrrExec *x, OrrPassWork *w) {
     g_autofree int64_t(*before_ns)[ORR_N_OWNERS] = g_malloc_n(w->n, sizeof *before_ns);
     for (uint32_t i = 0; i < w->n; i++)
         memcpy(before_ns[i], w->members[i].owner_ns, sizeof before_ns[i]);
-    evaluate(&v, n_before);
+    evaluate(v, n_before);
     *tail = orr_pass__tail_new(x, w, (const int64_t(*)[ORR_N_OWNERS])before_ns);
+}
+
+void orr_exec__recursion_whole(const OrrExec *x, OrrPassWork *w) {
+    const OrrIslandPass *pass = orr_pass__of(x, w->members[0].rank);
+    Recursion v = prepare(x, w, pass->changes, pass->n_changes);
+    begin(&v);
+    if (pass->n_changes == 0 && is_undisturbed(w))
+        evaluate_with_tail(&v);
+    else
+        evaluate(&v, 0);
+}
+
+void orr_exec__recursion_least(const OrrExec *x, OrrPassWork *w) {
+    Recursion v = prepare(x, w, NULL, 0);
+    begin(&v);
+    for (uint32_t i = 0; i < w->n; i++)
+        memcpy(w->members[i].outer, full_rate, sizeof full_rate);
+    evaluate_with_tail(&v);
 }

@@ -3,8 +3,9 @@
  * Where nothing can slow its kernels from outside they do so at once, to its end. Else the pass
  * stays under way: what has come out holds as long as rates do not change, and is told to the
  * streams at the instants at which another could see it: the end of its last collective, of a block
- * that an external stream waits for, of a member's last block. A change of rates makes what is
- * still to come be evaluated again, from the begin. */
+ * that an external stream waits for, of a member's last block. After a change of rates it is
+ * evaluated again, from the begin: when something of it might be seen at the earliest, if that is
+ * known, so that many changes cost no more than one. */
 #include "sim/exec/way.h"
 
 #include <string.h>
@@ -139,6 +140,29 @@ static int64_t next_told(const OrrExec *x, const OrrPassWork *w) {
     return next_ns;
 }
 
+/* Whether no kernels of its members can become quicker than they are. */
+static bool is_fastest(const OrrIslandPass *pass, const OrrPassWork *w) {
+    bool is_fastest = true;
+    for (uint32_t m = 0; m < w->n; m++) {
+        const OrrBegin *b = &w->starts[m].begin;
+        const uint32_t *rate = b->outer;
+        for (uint32_t i = b->first_change; i < pass->n_changes; i++)
+            if (pass->changes[i].rank == w->members[m].rank)
+                rate = pass->changes[i].rate;
+        is_fastest &= rate[0] == ORR_RATE_ONE && rate[1] == ORR_RATE_ONE;
+    }
+    return is_fastest;
+}
+
+/* What of the pass can be seen next is looked at then. */
+static void schedule(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, int64_t at_ns,
+                     bool is_bound) {
+    pass->generation = (pass->generation + 1) & ORR_GENERATION_MASK;
+    w->is_bound = is_bound;
+    orr_exec__push_local(x, pass->first, MAX(at_ns, x->now_ns), ORR_EV_PASS, pass->generation,
+                         pass->first);
+}
+
 /* All members have ended the pass. */
 static void end_pass(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, const uint32_t *list) {
     orr_exec__recursion_sums(x, w, list);
@@ -162,7 +186,7 @@ static void go_on(OrrExec *x, const uint32_t *list, uint32_t n) {
 /* Tells the streams what of the pass has ended by @until_ns, and others by that. */
 static void tell(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, int64_t until_ns) {
     const uint32_t *list;
-    uint32_t first = w->members[0].rank, n = orr_pass__members(x, first, &list);
+    uint32_t n = orr_pass__members(x, w->members[0].rank, &list);
     uint8_t moved[ORR_MAX_ISLAND] = {0};
     uint32_t n_colls = w->segment->n_items[ORR_STREAM_TP];
     bool is_tp = !w->is_tp_told && result_of(w, 0)->end_ns[1][n_colls - 1] <= until_ns;
@@ -175,8 +199,7 @@ static void tell(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, int64_t until_
     if (w->n_told == n) {
         end_pass(x, pass, w, list);
     } else {
-        pass->generation = (pass->generation + 1) & ORR_GENERATION_MASK;
-        orr_exec__push_local(x, first, next_told(x, w), ORR_EV_PASS, pass->generation, first);
+        schedule(x, pass, w, next_told(x, w), is_fastest(pass, w));
     }
     for (uint32_t m = 0; m < n; m++)
         for (int k = 0; k < ORR_PASS_LANES; k++)
@@ -265,8 +288,9 @@ static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
     go_on(x, list, n);
 }
 
-/* All members are ready: evaluates the pass. NULL: the host is behind, it goes event by event. */
-static OrrPassWork *enter(OrrExec *x, uint32_t r, OrrIslandPass *pass) {
+/* All members are ready: the pass begins, if the host is not behind; else it goes event by event.
+ */
+static void enter(OrrExec *x, uint32_t r, OrrIslandPass *pass) {
     const uint32_t *list;
     uint32_t n = orr_pass__members(x, r, &list);
     const OrrLane *l = &x->ranks[r].lane[ORR_STREAM_COMPUTE];
@@ -279,7 +303,7 @@ static OrrPassWork *enter(OrrExec *x, uint32_t r, OrrIslandPass *pass) {
     if (pass->vetted != pass->key && !orr_pass__is_host_ahead(x, r, pass->key)) {
         x->now_ns = first;
         orr_pass__release(x, r, pass->key);
-        return NULL;
+        return;
     }
     bool is_whole = is_at_once(x, r, l->call);
     OrrPassWork *w = is_whole ? x->passes->whole : (pass->work = take_work(x));
@@ -292,27 +316,34 @@ static OrrPassWork *enter(OrrExec *x, uint32_t r, OrrIslandPass *pass) {
     w->n = n;
     w->cause = ORR_NONE;
     fill_starts(x, w, list);
-    if (is_whole)
+    if (is_whole) {
         orr_exec__recursion_whole(x, w);
-    else
-        evaluate(x, pass, w);
-    return w;
+        tell_whole(x, pass, w);
+        return;
+    }
+    orr_exec__recursion_least(x, w);
+    w->is_stale = true;
+    schedule(x, pass, w, next_told(x, w), true);
 }
 
-/* The pass of the island of @r is due, or something of it can be seen. */
+/* The pass of the island of @r is due, or something of it may be seen. */
 void orr_exec__pass(OrrExec *x, uint32_t r, uint32_t generation) {
     OrrIslandPass *pass = orr_pass__of(x, r);
+    OrrPassWork *w = pass->work;
     if (generation != pass->generation)
         return; /* it was released, or disturbed */
-    OrrPassWork *w = pass->work;
-    if (w && w->is_looked_at)
+    if (!w) {
+        enter(x, r, pass);
+        return;
+    }
+    if (w->is_looked_at)
         return; /* it will be at the end of this instant */
-    if (w && w->is_stale)
+    if (w->is_stale)
         evaluate(x, pass, w);
-    if (!w)
-        w = enter(x, r, pass);
-    if (w && !pass->work)
-        tell_whole(x, pass, w);
-    else if (w)
-        tell(x, pass, w, is_at_once(x, r, w->call) ? INT64_MAX : x->now_ns);
+    bool is_whole = is_at_once(x, r, w->call);
+    int64_t next_ns = next_told(x, w);
+    if (is_whole || next_ns <= x->now_ns)
+        tell(x, pass, w, is_whole ? INT64_MAX : x->now_ns);
+    else
+        schedule(x, pass, w, next_ns, is_fastest(pass, w));
 }
