@@ -57,11 +57,13 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     if (options->jitter_frac > 0)
         *(options->is_jitter_sampled ? &x->draws : &x->jitter) = orr_jitter_new(x);
     orr_exec__passes_new(x);
+    orr_exec__convoys_new(x);
 }
 
 static void exec_clear(OrrExec *x) {
     orr_jitter_free(x->jitter);
     orr_jitter_free(x->draws);
+    orr_exec__convoys_clear(x);
     orr_exec__passes_clear(x);
     orr_exec__causes_clear(x);
     orr_exec__islands_clear(x);
@@ -91,7 +93,7 @@ static void start_all(OrrExec *x) {
             orr_exec__try_start(x, r, s);
 }
 
-static void handle(OrrExec *x, const OrrEvent *e) {
+void orr_exec__handle(OrrExec *x, const OrrEvent *e) {
     uint32_t r = e->id / ORR_N_STREAMS, s = e->id % ORR_N_STREAMS;
     switch (orr_event_class(e)) {
     case ORR_EV_BLOCK_END:
@@ -123,9 +125,15 @@ static void handle(OrrExec *x, const OrrEvent *e) {
     case ORR_EV_LOOK:
         orr_exec__look(x, e->id);
         break;
+    case ORR_EV_CONVOY:
+        orr_exec__convoy_end(x, e->id, orr_event_generation(e));
+        break;
+    case ORR_EV_SET_OUT:
+        orr_exec__convoy_leaves(x, e->id, orr_event_generation(e));
+        break;
     case ORR_EV_ISLAND:
         if (orr_event_generation(e) == x->islands[e->id].generation)
-            orr_exec__run_island(x, e->id, handle);
+            orr_exec__run_island(x, e->id);
         break;
     }
 }
@@ -181,7 +189,7 @@ static void loop(OrrExec *x) {
         if (x->options->progress && (x->n_taken++ & (PROGRESS_EVERY - 1)) == 0)
             tell_progress(x);
         x->n_events += orr_event_class(&e) != ORR_EV_ISLAND;
-        handle(x, &e);
+        orr_exec__handle(x, &e);
     }
 }
 

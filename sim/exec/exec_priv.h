@@ -17,7 +17,9 @@ enum {
     ORR_EV_PASS,       /* id: a rank of the island whose pass is due */
     ORR_EV_LAUNCH,     /* id: rank * ORR_N_STREAMS + stream */
     ORR_EV_RATE,       /* id: rank, whose kernels change their rate, as was noted for a pass */
-    ORR_EV_LOOK        /* id: a rank of the island whose pass under way has been disturbed */
+    ORR_EV_LOOK,       /* id: a rank of the island whose pass under way has been disturbed */
+    ORR_EV_CONVOY,     /* id: convoy: the last of its transfers is over */
+    ORR_EV_SET_OUT     /* id: convoy: those of its transfers that wait for the rest go without */
 };
 
 typedef enum {
@@ -138,8 +140,11 @@ typedef struct {
     uint8_t group, is_pair, is_flowing, is_eager;
     uint8_t stream, receive_stream; /* of the members, or of sender and receiver */
     uint8_t is_booked;              /* its transfer has room on all its links, see room.c */
-    uint32_t index;                 /* group, or group * n_pairs + pair */
-    uint32_t what;                  /* collective, or part of the sender */
+    uint8_t is_convoyed;            /* it ends with its convoy, see convoy.c */
+    uint8_t is_waiting;             /* for the rest of its convoy */
+    uint8_t is_held; /* its last transfer, told of late, leaves its room to the next for now */
+    uint32_t index;  /* group, or group * n_pairs + pair */
+    uint32_t what;   /* collective, or part of the sender */
     uint32_t eager_delivered;
     uint32_t last_rank, generation;
     uint32_t top, top_what; /* in OrrExec.tops, for this part or collective; ORR_NONE: not known */
@@ -155,6 +160,7 @@ typedef struct {
     const OrrUse *uses;   /* of a pair, NULL: none */
     uint32_t n_uses;
     uint32_t ends[2]; /* ranks of a pair: source, destination */
+    uint32_t convoy;  /* of a pair; ORR_NONE: none */
 } __attribute__((aligned(128))) OrrPlace;
 
 /* A transfer at the highest rate that its links and its plan allow. */
@@ -208,6 +214,7 @@ typedef struct {
 typedef struct OrrPasses OrrPasses;
 typedef struct OrrJitter OrrJitter;
 typedef struct OrrCauses OrrCauses;
+typedef struct OrrConvoys OrrConvoys;
 #define ORR_MAX_ISLAND 128u /* ranks; larger groups are external */
 #define ORR_WINDOWS 8       /* at least the steps that islands can be apart */
 #define ORR_LAUNCH_STEPS 4u /* the one that is told, and what ranks are ahead of it */
@@ -255,6 +262,7 @@ typedef struct {
     OrrCommSum *sums;    /* [ORR_WINDOWS * (n_colls + n_p2ps)] */
     OrrLaunch *launches; /* [ORR_LAUNCH_STEPS * n_colls * n_ranks]; NULL: none wanted */
     OrrCauses *causes;   /* NULL: no path wanted */
+    OrrConvoys *convoys; /* NULL: each send on its own */
     uint32_t ended_step; /* the last step that all ranks have ended, ORR_NONE at first */
     bool is_over;
     uint64_t n_events, n_taken; /* handled; taken from the global queue */
@@ -263,8 +271,6 @@ typedef struct {
 
 /* lane.c */
 void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s);
-/* The same for stream @s of the @n members of an island. */
-void orr_exec__start_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s);
 void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s);
@@ -291,6 +297,16 @@ static inline bool orr_exec__is_blocked(const OrrRank *rank, uint32_t s) {
 }
 void orr_exec__wake(OrrExec *x, uint32_t r, uint32_t s);
 int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s);
+/* together.c: the same for stream @s of all @n members of an island */
+void orr_exec__start_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s);
+void orr_exec__wake_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s);
+/* convoy.c */
+void orr_exec__convoys_new(OrrExec *x);
+void orr_exec__convoys_clear(OrrExec *x);
+void orr_exec__convoy_end(OrrExec *x, uint32_t convoy, uint32_t generation);
+void orr_exec__convoy_leaves(OrrExec *x, uint32_t convoy, uint32_t generation);
+void orr_exec__land(OrrExec *x, uint32_t island);
+void orr_exec__leave_convoy(OrrExec *x, uint32_t place);
 /* passes.c */
 void orr_exec__passes_new(OrrExec *x);
 void orr_exec__passes_clear(OrrExec *x);
@@ -315,7 +331,8 @@ void orr_exec__islands_new(OrrExec *x);
 void orr_exec__islands_clear(OrrExec *x);
 void orr_exec__push_local(OrrExec *x, uint32_t r, int64_t time_ns, uint32_t class,
                           uint32_t generation, uint32_t id);
-void orr_exec__run_island(OrrExec *x, uint32_t island, void (*handle)(OrrExec *, const OrrEvent *));
+void orr_exec__run_island(OrrExec *x, uint32_t island);
+void orr_exec__catch_up_island(OrrExec *x, uint32_t island);
 /* A local stream begins or ceases to wait for an external one. */
 static inline void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held) {
     OrrLane *l = &x->ranks[r].lane[s];
@@ -345,8 +362,13 @@ void orr_exec__places_new(OrrExec *x);
 bool orr_exec__arrive_early(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
                             int64_t start_ns);
 void orr_exec__arrive(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
+uint32_t orr_exec__pair_of(const OrrExec *x, uint32_t r, const OrrP2pPart *part);
+bool orr_exec__meet_pair(OrrExec *x, OrrPlace *place, uint32_t r, uint32_t s, uint32_t part,
+                         int64_t at_ns);
+void orr_exec__begin_transfer(OrrExec *x, uint32_t place, int64_t arrived_ns);
 void orr_exec__flow_start(OrrExec *x, uint32_t place);
 void orr_exec__comm_end(OrrExec *x, uint32_t place);
+void orr_exec__pair_over(OrrExec *x, uint32_t place);
 void orr_exec__flow_ended(void *data, uint32_t activity, uint32_t owner);
 uint32_t orr_exec__purpose(const OrrExec *x, const OrrItem *item, bool *takes_sms);
 static inline const OrrPlan *orr_exec__plan(const OrrPlace *place) {
@@ -365,9 +387,12 @@ void orr_exec__share(OrrExec *x, uint32_t place, int64_t ahead_ns);
 void orr_exec__rooms_new(OrrExec *x);
 void orr_exec__rooms_clear(OrrExec *x);
 bool orr_exec__book(OrrExec *x, uint32_t place, int64_t from_ns);
+bool orr_exec__take_room(OrrExec *x, uint32_t place, int64_t from_ns, int64_t *end_ns);
 void orr_exec__room_take(OrrExec *x, uint32_t place);
 void orr_exec__room_give(OrrExec *x, uint32_t place);
+void orr_exec__room_hold(OrrExec *x, uint32_t place);
 /* exec.c */
+void orr_exec__handle(OrrExec *x, const OrrEvent *e);
 void orr_exec__show(const OrrExec *x, const OrrSpan *span);
 /* account.c */
 OrrOwner orr_exec__wait_owner(const OrrExec *x, const OrrEnded *e);

@@ -128,17 +128,37 @@ static int64_t horizon(const OrrExec *x, const OrrIsland *island) {
     return MAX(island->unstable_ns, x->global_ns);
 }
 
-void orr_exec__run_island(OrrExec *x, uint32_t i, void (*handle)(OrrExec *, const OrrEvent *)) {
+static void take_event(OrrExec *x, OrrIsland *island) {
+    OrrEvent e = orr_queue_pop(&island->queue);
+    x->now_ns = e.time_ns;
+    x->n_events++;
+    orr_exec__handle(x, &e);
+}
+
+void orr_exec__run_island(OrrExec *x, uint32_t i) {
     OrrIsland *island = &x->islands[i];
     x->is_ahead = true;
     island->queued_ns = INT64_MIN; /* while it runs, pushes need no announcement */
     while (island->queue.n > 0 && island->queue.heap[0].time_ns <= horizon(x, island) &&
-           !x->is_over && !x->mismatch) {
-        OrrEvent e = orr_queue_pop(&island->queue);
-        x->now_ns = e.time_ns;
-        x->n_events++;
-        handle(x, &e);
-    }
+           !x->is_over && !x->mismatch)
+        take_event(x, island);
+    x->is_ahead = false;
+    x->now_ns = x->global_ns;
+    island->queued_ns = INT64_MAX;
+    announce(x, i);
+}
+
+/* Kernels of the island change their rate now: what it has yet to do before that comes first. */
+void orr_exec__catch_up_island(OrrExec *x, uint32_t i) {
+    OrrIsland *island = &x->islands[i];
+    if (island->queue.n == 0 || island->queue.heap[0].time_ns >= x->global_ns)
+        return;
+    g_assert(!x->is_ahead);
+    x->is_ahead = true;
+    island->queued_ns = INT64_MIN;
+    while (island->queue.n > 0 && island->queue.heap[0].time_ns < x->global_ns && !x->is_over &&
+           !x->mismatch)
+        take_event(x, island);
     x->is_ahead = false;
     x->now_ns = x->global_ns;
     island->queued_ns = INT64_MAX;

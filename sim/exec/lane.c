@@ -1,4 +1,6 @@
 /* Streams of a rank: when the head of a stream may start, and what its end sets free. */
+#include "sim/exec/lane.h"
+
 #include "sim/exec/cause.h"
 #include "sim/exec/jitter.h"
 
@@ -48,22 +50,6 @@ void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s) {
     l->head = seg->first_item[s] + l->item;
 }
 
-/* What the head of a stream waits for: the streams that have not got there yet, and the latest of
- * those that have. */
-typedef struct {
-    uint16_t missing;
-    uint8_t first_missing; /* one of them: an external one if there is */
-    uint32_t need;         /* its items that must have ended */
-    bool has_wait;         /* `stream` and `index` are what ended last, at ready_ns */
-    uint8_t stream;
-    uint32_t index;
-    uint32_t cause; /* record of that item; ORR_NONE: it is the last of its stream */
-    int64_t ready_ns;
-    int64_t begin_ns; /* the same of what is waited for outside of the call; and its stream */
-    uint32_t begin_cause;
-    const OrrBegin *begun; /* which was noted when it came; NULL: looked up now */
-} OrrWaiting;
-
 static void miss(const OrrExec *x, uint32_t q, uint32_t need, OrrWaiting *w) {
     if (w->missing == 0 || (x->is_external[q] && !x->is_external[w->first_missing])) {
         w->first_missing = q;
@@ -74,8 +60,8 @@ static void miss(const OrrExec *x, uint32_t q, uint32_t need, OrrWaiting *w) {
     w->missing |= 1u << q;
 }
 
-static void consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint32_t need,
-                     OrrWaiting *w) {
+void orr_lane__consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint32_t need,
+                        OrrWaiting *w) {
     const OrrLane *o = &x->ranks[r].lane[q];
     if (o->completed < need) {
         miss(x, q, need, w);
@@ -134,8 +120,9 @@ static void waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrI
     for (uint32_t i = first[0]; item->has_cross && i < first[1]; i++) {
         const OrrCrossWait *c = &role->cross[i];
         if (c->item == l->item && c->steps_back <= l->step)
-            consider(x, r, s, c->src_stream,
-                     (l->step - c->steps_back) * all->base[c->src_stream] + c->src_count, w);
+            orr_lane__consider(x, r, s, c->src_stream,
+                               (l->step - c->steps_back) * all->base[c->src_stream] + c->src_count,
+                               w);
     }
     w->begin_ns = w->ready_ns;
     w->begin_cause = w->has_wait ? w->stream : s;
@@ -149,11 +136,11 @@ static void waiting(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *ite
     for (uint32_t i = 0; i < item->n_waits; i++) {
         const OrrItemWait *wait = &x->compiled->waits[item->first_wait + i];
         uint32_t q = wait->stream;
-        consider(x, r, s, q, l->step * all->base[q] + row->base[q] + wait->count, w);
+        orr_lane__consider(x, r, s, q, l->step * all->base[q] + row->base[q] + wait->count, w);
     }
 }
 
-static void set_blocked(OrrRank *rank, uint32_t s, const OrrWaiting *w) {
+void orr_lane__set_blocked(OrrRank *rank, uint32_t s, const OrrWaiting *w) {
     orr_exec__block_on(rank, s, w->missing ? w->first_missing : ORR_N_STREAMS, w->need);
 }
 
@@ -221,7 +208,7 @@ static void try_sync(OrrExec *x, uint32_t r) {
         const OrrItem *item = orr_exec__head(x, r, ORR_STREAM_HOST);
         OrrWaiting w;
         waiting(x, r, ORR_STREAM_HOST, item, &w);
-        set_blocked(&x->ranks[r], ORR_STREAM_HOST, &w);
+        orr_lane__set_blocked(&x->ranks[r], ORR_STREAM_HOST, &w);
         orr_exec__hold(x, r, ORR_STREAM_HOST, (w.missing & x->external_mask) != 0);
         if (w.missing)
             return;
@@ -235,7 +222,9 @@ static void try_sync(OrrExec *x, uint32_t r) {
 static void post_launch(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item, int64_t start_ns) {
     OrrLane *l = &x->ranks[r].lane[s];
     bool takes_sms;
-    if (orr_exec__arrive_early(x, r, s, item, MAX(start_ns, x->global_ns)))
+    /* the end of a transfer may be told of late: convoy.c */
+    int64_t now_ns = MIN(x->global_ns, x->now_ns);
+    if (orr_exec__arrive_early(x, r, s, item, MAX(start_ns, now_ns)))
         return;
     uint32_t purpose = orr_exec__purpose(x, item, &takes_sms);
     if (takes_sms)
@@ -262,6 +251,32 @@ static void note_issue_bound(OrrExec *x, uint32_t r, uint32_t s) {
         orr_exec__lane_cause(x, r, s)->waited = has_synced ? x->causes->syncs[r] : ORR_NONE;
 }
 
+/* When the head, which has all that @w says, starts; since @ready it has waited for the host, and
+ * until then for stream @cause. */
+int64_t orr_lane__start(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
+                        const OrrWaiting *w, int64_t *ready, uint32_t *cause) {
+    OrrRank *rank = &x->ranks[r];
+    note_predecessor(x, r, s, w);
+    int64_t issue = orr_exec__host_at(x, r, s) + item->issue_ns;
+    int64_t start = MAX(w->ready_ns, issue);
+    *ready = w->ready_ns;
+    if (x->jitter) {
+        int64_t late = orr_jitter_start(x->jitter, x, r, s, *ready, issue);
+        *ready += *ready >= issue ? late : 0;
+        start += late;
+    }
+    *cause = w->has_wait ? w->stream : s;
+    rank->lane[s].is_issue_bound = issue > *ready;
+    if (issue <= *ready)
+        return start;
+    if (rank->sync_index != ORR_NONE && rank->sync_ns > *ready) {
+        *ready = rank->sync_ns;
+        *cause = rank->sync_stream;
+    }
+    note_issue_bound(x, r, s);
+    return start;
+}
+
 void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
     OrrRank *rank = &x->ranks[r];
     OrrLane *l = &rank->lane[s];
@@ -278,28 +293,14 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
     const OrrItem *item = orr_exec__head(x, r, s);
     OrrWaiting w;
     waiting(x, r, s, item, &w);
-    set_blocked(rank, s, &w);
+    orr_lane__set_blocked(rank, s, &w);
     if (!x->is_external[s])
         orr_exec__hold(x, r, s, (w.missing & x->external_mask) != 0);
     if (w.missing)
         return;
-    note_predecessor(x, r, s, &w);
-    int64_t issue = orr_exec__host_at(x, r, s) + item->issue_ns;
-    int64_t start = MAX(w.ready_ns, issue), ready = w.ready_ns;
-    if (x->jitter) {
-        int64_t late = orr_jitter_start(x->jitter, x, r, s, ready, issue);
-        ready += ready >= issue ? late : 0;
-        start += late;
-    }
-    uint32_t cause = w.has_wait ? w.stream : s;
-    l->is_issue_bound = issue > ready;
-    if (l->is_issue_bound) {
-        if (rank->sync_index != ORR_NONE && rank->sync_ns > ready) {
-            ready = rank->sync_ns;
-            cause = rank->sync_stream;
-        }
-        note_issue_bound(x, r, s);
-    }
+    int64_t ready;
+    uint32_t cause;
+    int64_t start = orr_lane__start(x, r, s, item, &w, &ready, &cause);
     if (item->type == ORR_ITEM_BLOCK) {
         if (s == ORR_STREAM_COMPUTE) {
             orr_exec__idle(x, r, w.begin_cause, w.begin_ns, w.begin_ns);
@@ -318,11 +319,6 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
     }
 }
 
-void orr_exec__start_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
-    for (uint32_t i = 0; i < n; i++)
-        orr_exec__try_start(x, list[i], s);
-}
-
 /* A communication kernel begins to occupy its stream; it meets the others. */
 void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s) {
     OrrLane *l = &x->ranks[r].lane[s];
@@ -338,7 +334,7 @@ void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s) {
     orr_exec__arrive(x, r, s, item);
 }
 
-static void probe(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
+void orr_lane__probe(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     const OrrLane *l = &x->ranks[r].lane[s];
     const OrrCall *call = &role_of(x, r)->calls[l->call];
     const OrrProgram *p = x->bound->program;
@@ -360,13 +356,6 @@ static void probe(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     if (is_coll)
         span.group = x->bound->groups[p->colls[item->what].group].group_of[r];
     orr_exec__show(x, &span);
-}
-
-static void leave_trail(OrrTrail *trail, const OrrLane *l, const OrrItem *item) {
-    trail->ended = (OrrEnded){l->start_ns, l->arrived_ns,     item->what, l->step,
-                              item->type,  l->is_issue_bound, 1};
-    trail->ended_blocker = trail->blocker;
-    trail->ended_blocker_end_ns = trail->blocker_end_ns;
 }
 
 /* A communication kernel has ended. */
@@ -391,14 +380,14 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
             leave_gpu(x, r, s, item);
         orr_exec__comm_sum(x, r, s, item);
         if (rank->is_probed)
-            probe(x, r, s, item);
+            orr_lane__probe(x, r, s, item);
     }
     if (x->jitter)
         orr_jitter_complete(x->jitter, x, r, s);
     if (x->causes && item->type == ORR_ITEM_BLOCK)
         orr_exec__cause_block(x, r, s, item);
     if (item->type != ORR_ITEM_BLOCK && (x->ended_mask & 1u << s))
-        leave_trail(&rank->trail[s], l, item);
+        orr_lane__leave_trail(&rank->trail[s], l, item);
     if (!x->is_external[s] && (item->waiters & x->external_mask))
         orr_exec__remember(
             x, r, s, row_of(x, r, s)->base[s] + l->item,

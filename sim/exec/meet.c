@@ -2,6 +2,7 @@
  * latency and transfer. */
 #include "sim/base/large.h"
 #include "sim/exec/cause.h"
+#include "sim/exec/convoy.h"
 #include "sim/exec/jitter.h"
 
 #include <string.h>
@@ -28,6 +29,7 @@ static OrrPlace pair_place(const OrrExec *x, uint32_t kind, uint32_t i) {
                       .index = i,
                       .is_pair = 1,
                       .top_what = ORR_NONE,
+                      .convoy = ORR_NONE,
                       .queued_ns = INT64_MAX,
                       .plans = g->pair_plans + (gsize)g->pair_class[i] * program(x)->n_parts,
                       .ends = {g->pair_rank[2 * (gsize)i], g->pair_rank[2 * (gsize)i + 1]}};
@@ -54,6 +56,7 @@ static void places_of_group(OrrExec *x, uint32_t kind, GArray *places) {
             OrrPlace place = {.group = kind,
                               .index = i,
                               .top_what = ORR_NONE,
+                              .convoy = ORR_NONE,
                               .queued_ns = INT64_MAX,
                               .plans = g->plans + (gsize)g->class_of[i] * program(x)->n_colls};
             orr_meeting_init(&place.meeting, g->first_member[i + 1] - g->first_member[i]);
@@ -193,7 +196,7 @@ const OrrPlan *orr_exec__private_plan(const OrrExec *x, uint32_t kind, uint32_t 
 
 /* All have arrived at @arrived_ns, now or ahead of the clock: latency, then transfer. Alone on its
  * links it needs no fluid. */
-static void begin_transfer(OrrExec *x, uint32_t id, int64_t arrived_ns) {
+void orr_exec__begin_transfer(OrrExec *x, uint32_t id, int64_t arrived_ns) {
     OrrPlace *place = &x->places[id];
     const OrrPlan *plan = orr_exec__plan(place);
     uint32_t n_uses;
@@ -297,11 +300,36 @@ static void check_bound(const OrrExec *x, const OrrPlace *place) {
                 plan->work_bytes, moving, plan->cap_bytes_per_s);
 }
 
+/* A transfer of a convoy is over: what there is to do but for the streams of its two ends. */
+void orr_exec__pair_over(OrrExec *x, uint32_t id) {
+    OrrPlace *place = &x->places[id];
+    uint32_t streams[2] = {place->stream, place->receive_stream};
+    if (x->options->self_check)
+        check_bound(x, place);
+    if (place->is_booked)
+        orr_exec__room_hold(x, id);
+    OrrMet met;
+    if (x->causes) {
+        uint32_t last = place->last_rank;
+        met = orr_exec__met(x, last, streams[last != place->ends[0]], place->arrived_ns,
+                            orr_exec__plan(place)->latency_ns);
+    }
+    for (int k = 0; k < 2; k++) {
+        OrrLane *l = &x->ranks[place->ends[k]].lane[streams[k]];
+        if (x->causes)
+            orr_exec__cause_part(x, place->ends[k], streams[k], &met);
+        l->arrived_ns = MAX(l->arrived_ns, place->arrived_ns);
+        l->pending = 0;
+    }
+}
+
 void orr_exec__comm_end(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     if (x->options->self_check)
         check_bound(x, place);
-    if (place->is_booked || place->is_flowing)
+    if (place->is_booked && x->now_ns < x->global_ns)
+        orr_exec__room_hold(x, id);
+    else if (place->is_booked || place->is_flowing)
         orr_exec__room_give(x, id);
     if (place->is_flowing) {
         orr_fluid_end(x->fluid, x->now_ns, place->flow);
@@ -310,6 +338,8 @@ void orr_exec__comm_end(OrrExec *x, uint32_t id) {
     }
     if (place->is_pair) {
         pair_end(x, id);
+        if (place->is_held)
+            orr_exec__room_give(x, id);
         return;
     }
     const OrrBoundGroup *g = &x->bound->groups[place->group];
@@ -377,48 +407,62 @@ static void arrive_coll(OrrExec *x, uint32_t r, uint32_t s, uint32_t what) {
     place->what = what;
     if (x->launches)
         note_meeting(x, place, what);
-    begin_transfer(x, id, x->now_ns);
+    orr_exec__begin_transfer(x, id, x->now_ns);
+}
+
+/* Place of the pair between rank @r and its peer. */
+uint32_t orr_exec__pair_of(const OrrExec *x, uint32_t r, const OrrP2pPart *p) {
+    const OrrBoundGroup *g = &x->bound->groups[p->group];
+    uint32_t me = g->position_of[r];
+    uint32_t pair =
+        p->is_send ? g->pair_index[me * g->size + p->peer] : g->pair_index[p->peer * g->size + me];
+    return x->pair_place[p->group][p->comm] + g->group_of[r] * g->n_pairs + pair;
+}
+
+/* Rank @r comes with a part that is not sent early; whether its partner has been there before. */
+bool orr_exec__meet_pair(OrrExec *x, OrrPlace *place, uint32_t r, uint32_t s, uint32_t part,
+                         int64_t at_ns) {
+    if (program(x)->parts[part].is_send) {
+        place->stream = s;
+        place->what = part;
+        note_last(place, r, at_ns, place->pair.n_received == 0);
+        return orr_pair_send(&place->pair) == ORR_MEET_COMPLETE;
+    }
+    place->receive_stream = s;
+    if (!place->is_eager)
+        note_last(place, r, at_ns, place->pair.n_sent == 0);
+    return orr_pair_receive(&place->pair) == ORR_MEET_COMPLETE;
 }
 
 /* Rank @r arrives at @at_ns: now, or ahead of the clock. */
 static void arrive_part(OrrExec *x, uint32_t r, uint32_t s, uint32_t part, bool is_eager,
                         int64_t at_ns) {
     const OrrP2pPart *p = &program(x)->parts[part];
-    const OrrBoundGroup *g = &x->bound->groups[p->group];
-    uint32_t me = g->position_of[r];
-    uint32_t pair =
-        p->is_send ? g->pair_index[me * g->size + p->peer] : g->pair_index[p->peer * g->size + me];
-    uint32_t id = x->pair_place[p->group][p->comm] + g->group_of[r] * g->n_pairs + pair;
+    uint32_t id = orr_exec__pair_of(x, r, p);
     OrrPlace *place = &x->places[id];
     bool is_early = is_eager && (uint64_t)p->bytes <= x->bound->eager_bytes;
     /* who receives what was sent early does not delay it */
     if (x->jitter && (p->is_send || (!place->is_eager && place->eager_delivered == 0)))
         orr_jitter_arrive(x->jitter, x, id, r, s, is_early && p->is_send);
-    if (p->is_send) {
+    if (p->is_send && is_early) {
         place->stream = s;
         place->what = part;
-        if (is_early) {
-            place->is_eager = 1;
-            place->last_rank = r;
-            begin_transfer(x, id, at_ns);
-            return;
-        }
-        note_last(place, r, at_ns, place->pair.n_received == 0);
-        if (orr_pair_send(&place->pair) == ORR_MEET_COMPLETE)
-            begin_transfer(x, id, place->arrived_ns);
+        place->is_eager = 1;
+        place->last_rank = r;
+        orr_exec__begin_transfer(x, id, at_ns);
         return;
     }
-    place->receive_stream = s;
-    if (!place->is_eager)
-        note_last(place, r, at_ns, place->pair.n_sent == 0);
-    if (orr_pair_receive(&place->pair) != ORR_MEET_COMPLETE)
+    if (!orr_exec__meet_pair(x, place, r, s, part, at_ns))
         return;
-    if (place->eager_delivered > 0) {
+    if (!p->is_send && place->eager_delivered > 0) {
         place->eager_delivered--;
         x->ranks[r].lane[s].pending--;
         return;
     }
-    begin_transfer(x, id, place->arrived_ns);
+    if (place->convoy != ORR_NONE)
+        orr_convoy__wait(x, id);
+    else
+        orr_exec__begin_transfer(x, id, place->arrived_ns);
 }
 
 /* Sends and receives that will be launched at @start_ns arrive at once, if that is all the same. */

@@ -188,6 +188,7 @@ static inline uint32_t orr_pass__key(const OrrExec *x, uint32_t r, const OrrLane
     return l->step * orr_pass__role(x, r)->n_calls + l->call + 1;
 }
 
+bool orr_pass__is_tight(const OrrExec *x, const OrrCompiledRole *role, uint32_t c);
 OrrPassWork *orr_pass__work_new(const OrrPasses *p);
 /* Whether the host has issued all of call @key before the first of the members begins it. */
 bool orr_pass__is_host_ahead(const OrrExec *x, uint32_t r, uint32_t key);

@@ -164,7 +164,7 @@ static bool ends_elsewhere(const OrrExec *x) {
 
 /* Whether the next collective of the island behind call @c of the role, in this step or the next,
  * waits for all kernels of the call: else it could slow the last of them. */
-static bool is_tight(const OrrExec *x, const OrrCompiledRole *role, uint32_t c) {
+bool orr_pass__is_tight(const OrrExec *x, const OrrCompiledRole *role, uint32_t c) {
     uint32_t next = role->next_call[(c + 1) * ORR_N_STREAMS + ORR_STREAM_TP];
     uint32_t n_kernels = role->rows[c + 1].base[ORR_STREAM_COMPUTE];
     bool is_later = next == role->n_calls;
@@ -194,8 +194,8 @@ static uint8_t *find_calls(const OrrExec *x, const OrrCompiledRole *role) {
         for (uint32_t i = role->rows[c].first_cross; i < role->rows[c + 1].first_cross; i++)
             is_pass &= role->cross[i].item == 0 || x->is_external[role->cross[i].stream];
         bool has_tp = x->compiled->segments[segment].n_items[ORR_STREAM_TP] > 0;
-        is_whole &= is_tight(x, role, c);
-        is_pass &= has_tp || is_tight(x, role, c);
+        is_whole &= orr_pass__is_tight(x, role, c);
+        is_pass &= has_tp || orr_pass__is_tight(x, role, c);
         if (is_pass)
             kinds[c] =
                 (is_whole ? ORR_PASS_WHOLE : 0) | (x->passes->is_open[segment] ? ORR_PASS_OPEN : 0);

@@ -95,6 +95,12 @@ static void take_back(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     uint32_t n;
     const OrrUse *uses = orr_exec__uses(x, place, orr_exec__plan(place), &n);
+    if (place->is_convoyed && place->due_ns <= x->now_ns)
+        orr_exec__land(x, x->ranks[place->ends[1]].island); /* over, and told of late */
+    if (!place->is_booked)
+        return;
+    if (place->is_convoyed)
+        orr_exec__leave_convoy(x, id);
     for (uint32_t u = 0; u < n; u++)
         x->link_room[uses[u].constraint].n_booked--;
     place->is_booked = 0;
@@ -119,9 +125,9 @@ static void empty_link(OrrExec *x, uint32_t link) {
             take_back(x, x->link_place[i]);
 }
 
-/* Books the transfer, whose bytes begin to move at @from_ns, and schedules its end; false if a link
- * has no room for it. */
-bool orr_exec__book(OrrExec *x, uint32_t id, int64_t from_ns) {
+/* Books the transfer, whose bytes begin to move at @from_ns, if all its links have room; it ends at
+ * @end_ns then. */
+bool orr_exec__take_room(OrrExec *x, uint32_t id, int64_t from_ns, int64_t *end_ns) {
     OrrPlace *place = &x->places[id];
     const OrrPlan *plan = orr_exec__plan(place);
     uint32_t n;
@@ -129,19 +135,29 @@ bool orr_exec__book(OrrExec *x, uint32_t id, int64_t from_ns) {
     const OrrTop *top = top_of(x, place, plan, uses, n);
     if (top->ns == INT64_MAX || x->options->is_plain)
         return false;
-    for (uint32_t u = 0; u < n; u++) {
+    for (uint32_t u = 0; u < n && !place->is_held; u++) {
         const OrrLinkRoom *l = &x->link_room[uses[u].constraint];
         if (l->penalty > 0 || l->demand + demand(top->bytes_per_s, &uses[u]) > l->capacity)
             return false;
     }
-    for (uint32_t u = 0; u < n; u++) {
+    for (uint32_t u = 0; u < n && !place->is_held; u++) {
         x->link_room[uses[u].constraint].demand += demand(top->bytes_per_s, &uses[u]);
         x->link_room[uses[u].constraint].n_booked++;
     }
+    place->is_held = 0;
     place->is_booked = 1;
     place->from_ns = from_ns;
     x->n_booked++;
-    orr_exec__push_end(x, id, from_ns + top->ns);
+    *end_ns = from_ns + top->ns;
+    return true;
+}
+
+/* The same; schedules its end. */
+bool orr_exec__book(OrrExec *x, uint32_t id, int64_t from_ns) {
+    int64_t end_ns;
+    if (!orr_exec__take_room(x, id, from_ns, &end_ns))
+        return false;
+    orr_exec__push_end(x, id, end_ns);
     return true;
 }
 
@@ -161,7 +177,7 @@ void orr_exec__room_take(OrrExec *x, uint32_t id) {
     }
 }
 
-/* A transfer, booked or in the fluid, has ended. */
+/* A transfer, booked (or holding its room) or in the fluid, has ended. */
 void orr_exec__room_give(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     uint32_t n;
@@ -170,7 +186,14 @@ void orr_exec__room_give(OrrExec *x, uint32_t id) {
     for (uint32_t u = 0; u < n; u++) {
         OrrLinkRoom *l = &x->link_room[uses[u].constraint];
         l->demand -= demand(top, &uses[u]);
-        l->n_booked -= place->is_booked;
+        l->n_booked -= place->is_booked | place->is_held;
     }
-    place->is_booked = 0;
+    place->is_booked = place->is_held = 0;
+}
+
+/* A booked transfer is told of after its end: the next one of the place, if it comes now, has moved
+ * since before now, on links that had room all the time, since they had this one's. */
+void orr_exec__room_hold(OrrExec *x, uint32_t id) {
+    x->places[id].is_booked = 0;
+    x->places[id].is_held = 1;
 }

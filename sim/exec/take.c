@@ -201,7 +201,12 @@ static void tell(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, int64_t until_
     } else {
         schedule(x, pass, w, next_told(x, w), is_fastest(pass, w));
     }
+    bool is_moved = is_tp;
     for (uint32_t m = 0; m < n; m++)
+        is_moved &= moved[m];
+    for (int k = 0; is_moved && k < ORR_PASS_LANES; k++)
+        orr_exec__wake_all(x, list, n, orr_pass_lane[k]);
+    for (uint32_t m = 0; m < n && !is_moved; m++)
         for (int k = 0; k < ORR_PASS_LANES; k++)
             if (k == 0 ? moved[m] : is_tp)
                 orr_exec__wake(x, list[m], orr_pass_lane[k]);
@@ -249,17 +254,6 @@ static void move_on(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint32_t k
     }
 }
 
-static void wake_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
-    uint16_t waiting = x->ranks[list[0]].waiting_for[s];
-    bool is_alike = true;
-    for (uint32_t m = 1; m < n; m++)
-        is_alike &= x->ranks[list[m]].waiting_for[s] == waiting;
-    for (uint32_t left = waiting; is_alike && left; left &= left - 1)
-        orr_exec__start_all(x, list, n, __builtin_ctz(left));
-    for (uint32_t m = 0; m < n && !is_alike; m++)
-        orr_exec__wake(x, list[m], s);
-}
-
 /* A pass that was taken to its end at once: the streams of all members move on. */
 static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
     const uint32_t *list = pass->list;
@@ -284,7 +278,7 @@ static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
     }
     end_pass(x, pass, w, list);
     for (uint32_t k = 0; k < n_lanes; k++)
-        wake_all(x, list, n, orr_pass_lane[k]);
+        orr_exec__wake_all(x, list, n, orr_pass_lane[k]);
     go_on(x, list, n);
 }
 

@@ -1,0 +1,258 @@
+/* Convoys: how they set out and how they end.
+ *
+ * The transfers of a convoy may end at times a little apart (members of slow and fast GPUs): they
+ * are told of at the end of the last, which is late for the others, but each with its own time.
+ * Nobody can see that. The next transfer of a pair may have begun by then: its links had room for
+ * it, since those of the one before it were held (room.c). The receivers' next pass meets anyway,
+ * and is told what it waited for until when. Where that does not hold (a pass that goes event by
+ * event, kernels that will be slowed from now on, a link that is taken) the convoy is landed first:
+ * who is over is told, the others have events of their own from then on. */
+#include "sim/exec/convoy.h"
+
+#include "sim/exec/pass.h"
+
+static const OrrProgram *program(const OrrExec *x) {
+    return x->bound->program;
+}
+
+/* Whether its ends, @apart_ns, may be told late. */
+static bool can_be_late(const OrrExec *x, const OrrConvoy *c, int64_t apart_ns) {
+    const OrrConvoys *v = x->convoys;
+    const OrrPlace *place = &x->places[v->places[c->first]];
+    uint16_t local = 1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_TP;
+    uint32_t r = place->ends[1];
+    if (!x->passes || apart_ns >= v->least_ns || (x->compiled->waiters[place->stream] & local) ||
+        !(v->single[x->bound->role[place->ends[0]]] & 1u << place->stream) ||
+        !(v->single[x->bound->role[r]] & 1u << place->receive_stream))
+        return false;
+    const OrrLane *l = &x->ranks[r].lane[place->receive_stream];
+    uint32_t call = v->late_call[x->bound->role[r]][l->call];
+    return call > 0 &&
+           x->passes->islands[c->island[1]].released < l->step * x->ranks[r].role->n_calls + call;
+}
+
+static void unlink_late(OrrExec *x, uint32_t id) {
+    OrrConvoy *c = &x->convoys->convoys[id];
+    uint32_t *at = &x->convoys->late[c->island[1]];
+    while (*at != id)
+        at = &x->convoys->convoys[*at].next_late;
+    *at = c->next_late;
+    c->is_late = false;
+}
+
+/* All transfers are known to end, at what their places say. */
+static void fly(OrrExec *x, uint32_t id, int64_t first_ns, int64_t last_ns) {
+    OrrConvoy *c = &x->convoys->convoys[id];
+    const uint32_t *places = x->convoys->places + c->first;
+    if (first_ns != last_ns && !can_be_late(x, c, last_ns - first_ns)) {
+        for (uint32_t i = 0; i < c->n; i++)
+            orr_exec__push_end(x, places[i], x->places[places[i]].due_ns);
+        return;
+    }
+    for (uint32_t i = 0; i < c->n; i++)
+        x->places[places[i]].is_convoyed = 1;
+    c->n_flying = c->n;
+    c->generation = (c->generation + 1) & ORR_GENERATION_MASK;
+    if (first_ns != last_ns) {
+        c->is_late = true;
+        c->next_late = x->convoys->late[c->island[1]];
+        x->convoys->late[c->island[1]] = id;
+    }
+    orr_queue_push(&x->queue, last_ns, ORR_EV_CONVOY, c->generation, id);
+}
+
+/* When the transfer of @id, whose partners have met, ends; INT64_MAX if a link has no room. */
+static int64_t known_end(OrrExec *x, uint32_t id) {
+    OrrPlace *place = &x->places[id];
+    const OrrPlan *plan = orr_exec__plan(place);
+    int64_t end_ns;
+    if (place->n_uses == 0 || plan->work_bytes == 0)
+        return place->arrived_ns + orr_exec__private_ns(plan);
+    int64_t from_ns = place->arrived_ns + plan->latency_ns;
+    return orr_exec__take_room(x, id, from_ns, &end_ns) ? end_ns : INT64_MAX;
+}
+
+/* The partners of all transfers of the convoy have met. */
+static void set_out(OrrExec *x, uint32_t id) {
+    const OrrConvoy *c = &x->convoys->convoys[id];
+    const uint32_t *places = x->convoys->places + c->first;
+    int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+    for (uint32_t i = 0; i < c->n; i++) {
+        int64_t end_ns = x->places[places[i]].due_ns = known_end(x, places[i]);
+        first_ns = MIN(first_ns, end_ns);
+        last_ns = MAX(last_ns, end_ns);
+    }
+    if (last_ns < INT64_MAX) {
+        fly(x, id, first_ns, last_ns);
+        return;
+    }
+    for (uint32_t i = 0; i < c->n; i++) {
+        OrrPlace *place = &x->places[places[i]];
+        if (place->due_ns < INT64_MAX)
+            orr_exec__push_end(x, places[i], place->due_ns);
+        else
+            orr_queue_push(&x->queue, place->arrived_ns + orr_exec__plan(place)->latency_ns,
+                           ORR_EV_FLOW_START, 0, places[i]);
+    }
+}
+
+void orr_convoy__arrive(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t part,
+                        const int64_t *start_ns) {
+    uint32_t ids[ORR_MAX_ISLAND], n_met = 0;
+    uint8_t has_met[ORR_MAX_ISLAND];
+    const OrrP2pPart *p = &program(x)->parts[part];
+    uint32_t convoy = x->places[orr_exec__pair_of(x, list[0], p)].convoy;
+    for (uint32_t i = 0; i < n; i++) {
+        ids[i] = convoy == ORR_NONE ? orr_exec__pair_of(x, list[i], p)
+                                    : x->convoys->places[x->convoys->convoys[convoy].first + i];
+        has_met[i] = orr_exec__meet_pair(x, &x->places[ids[i]], list[i], s, part, start_ns[i]);
+        n_met += has_met[i];
+    }
+    if (convoy != ORR_NONE && n_met == n) {
+        set_out(x, convoy);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (has_met[i] && convoy != ORR_NONE)
+            orr_convoy__wait(x, ids[i]);
+        else if (has_met[i])
+            orr_exec__begin_transfer(x, ids[i], x->places[ids[i]].arrived_ns);
+    }
+}
+
+void orr_convoy__wait(OrrExec *x, uint32_t id) {
+    OrrPlace *place = &x->places[id];
+    OrrConvoy *c = &x->convoys->convoys[place->convoy];
+    int64_t leave_ns = place->arrived_ns + orr_exec__plan(place)->latency_ns;
+    if (leave_ns < x->global_ns) { /* its last one was told of late */
+        orr_exec__begin_transfer(x, id, place->arrived_ns);
+        return;
+    }
+    if (c->n_waiting + 1 == c->n) {
+        for (uint32_t i = 0; i < c->n; i++)
+            x->places[x->convoys->places[c->first + i]].is_waiting = 0;
+        c->n_waiting = 0;
+        c->wait_generation = (c->wait_generation + 1) & ORR_GENERATION_MASK;
+        set_out(x, place->convoy);
+        return;
+    }
+    place->is_waiting = 1;
+    if (c->n_waiting++ > 0 && c->leave_ns <= leave_ns)
+        return;
+    c->leave_ns = leave_ns;
+    c->wait_generation = (c->wait_generation + 1) & ORR_GENERATION_MASK;
+    orr_queue_push(&x->queue, leave_ns, ORR_EV_SET_OUT, c->wait_generation, place->convoy);
+}
+
+void orr_exec__convoy_leaves(OrrExec *x, uint32_t convoy, uint32_t generation) {
+    OrrConvoy *c = &x->convoys->convoys[convoy];
+    if (generation != c->wait_generation)
+        return; /* all have set out */
+    c->n_waiting = 0;
+    c->wait_generation = (c->wait_generation + 1) & ORR_GENERATION_MASK;
+    for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t id = x->convoys->places[c->first + i];
+        if (!x->places[id].is_waiting)
+            continue;
+        x->places[id].is_waiting = 0;
+        orr_exec__begin_transfer(x, id, x->places[id].arrived_ns);
+    }
+}
+
+/* A transfer of the convoy has no room any more: it goes on alone. */
+void orr_exec__leave_convoy(OrrExec *x, uint32_t id) {
+    OrrConvoy *c = &x->convoys->convoys[x->places[id].convoy];
+    x->places[id].is_convoyed = 0;
+    if (--c->n_flying > 0)
+        return;
+    c->generation = (c->generation + 1) & ORR_GENERATION_MASK;
+    if (c->is_late)
+        unlink_late(x, x->places[id].convoy);
+}
+
+/* Those transfers of the convoy that are over by @until_ns end, each alone and at its time; the
+ * others have an event of their own from now on. */
+static void part_company(OrrExec *x, const OrrConvoy *c, int64_t until_ns) {
+    for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t id = x->convoys->places[c->first + i];
+        OrrPlace *place = &x->places[id];
+        if (!place->is_convoyed)
+            continue;
+        place->is_convoyed = 0;
+        if (place->due_ns <= until_ns) {
+            x->now_ns = place->due_ns;
+            orr_exec__comm_end(x, id);
+        } else {
+            orr_exec__push_end(x, id, place->due_ns);
+        }
+    }
+}
+
+/* Convoys to the island whose ends differ are told as if each transfer had gone alone. */
+void orr_exec__land(OrrExec *x, uint32_t island) {
+    if (!x->convoys || x->convoys->late[island] == ORR_NONE)
+        return;
+    int64_t now_ns = x->now_ns;
+    while (x->convoys->late[island] != ORR_NONE) {
+        uint32_t id = x->convoys->late[island];
+        OrrConvoy *c = &x->convoys->convoys[id];
+        unlink_late(x, id);
+        c->generation = (c->generation + 1) & ORR_GENERATION_MASK;
+        c->n_flying = 0;
+        part_company(x, c, x->global_ns);
+    }
+    x->now_ns = now_ns;
+}
+
+/* The transfers of the convoy end together: those of all members, in step. */
+static void end_together(OrrExec *x, const OrrConvoy *c) {
+    const uint32_t *places = x->convoys->places + c->first;
+    const uint32_t *list[2];
+    int64_t end_ns[ORR_MAX_ISLAND] = {0}, first_ns = INT64_MAX;
+    uint32_t n = c->n,
+             streams[2] = {x->places[places[0]].stream, x->places[places[0]].receive_stream};
+    for (int k = 0; k < 2; k++)
+        orr_pass__members(x, x->places[places[0]].ends[k], &list[k]);
+    for (uint32_t i = 0; i < n; i++) {
+        OrrPlace *place = &x->places[places[i]];
+        end_ns[i] = x->now_ns = place->due_ns;
+        first_ns = MIN(first_ns, end_ns[i]);
+        place->is_convoyed = 0;
+        orr_exec__pair_over(x, places[i]);
+    }
+    for (int k = 0; k < 2; k++)
+        orr_together__complete(x, list[k], n, streams[k], end_ns);
+    x->now_ns = first_ns; /* none of what comes now begins before that */
+    for (int k = 0; k < 2; k++) {
+        orr_exec__start_all(x, list[k], n, streams[k]);
+        orr_exec__wake_all(x, list[k], n, streams[k]);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (x->places[places[i]].is_held)
+            orr_exec__room_give(x, places[i]);
+}
+
+/* Whether all transfers are in it still, and both sides at one place of the program. */
+static bool is_together(const OrrExec *x, const OrrConvoy *c) {
+    const OrrPlace *place = &x->places[x->convoys->places[c->first]];
+    const uint32_t *list[2];
+    for (int k = 0; k < 2; k++)
+        orr_pass__members(x, place->ends[k], &list[k]);
+    return c->n_flying == c->n && orr_together__is_in_step(x, list[0], c->n, place->stream) &&
+           orr_together__is_in_step(x, list[1], c->n, place->receive_stream);
+}
+
+void orr_exec__convoy_end(OrrExec *x, uint32_t id, uint32_t generation) {
+    OrrConvoy *c = &x->convoys->convoys[id];
+    if (generation != c->generation)
+        return; /* nobody is left, or it was landed */
+    if (c->is_late)
+        unlink_late(x, id);
+    bool is_whole = is_together(x, c);
+    c->n_flying = 0;
+    if (is_whole)
+        end_together(x, c);
+    else
+        part_company(x, c, x->global_ns);
+    x->now_ns = x->global_ns;
+}

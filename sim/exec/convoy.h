@@ -1,0 +1,50 @@
+/* Sends of all members of an island to those of another, as one: a convoy. Private to sim/exec.
+ *
+ * Members of an island do the same things at the same places of the program, so the sends of a
+ * stage are eight at a time, each over links of its own. While all of them have room on their links
+ * (room.c) their ends are known, and one event stands for all, at the end of the last. Whoever
+ * finds his link taken leaves and goes on alone; where members are not in step each goes alone. */
+#ifndef ORR_EXEC_CONVOY_H
+#define ORR_EXEC_CONVOY_H
+
+#include "sim/exec/exec_priv.h"
+
+typedef struct {
+    uint32_t island[2];   /* of the senders, of the receivers */
+    uint32_t n, n_flying; /* members; of them those whose transfers end with it */
+    uint32_t first;       /* in OrrConvoys.places */
+    uint32_t n_waiting;   /* transfers that wait for the rest, so that all set out together */
+    int64_t leave_ns;     /* when they do wait no longer */
+    uint32_t generation;  /* of its end; and of that */
+    uint32_t wait_generation;
+    bool is_late;       /* some end before the rest: in the list of the receivers' island */
+    uint32_t next_late; /* the next of that */
+} OrrConvoy;
+
+struct OrrConvoys {
+    uint16_t streams; /* a bit each: streams of single early sends or receives for which none but
+                       * local streams and each other wait */
+    OrrConvoy *convoys;
+    uint32_t n, n_places;
+    uint32_t *places; /* of each convoy, in the order of the members */
+    uint32_t *late;   /* [n_islands] first of those whose ends differ, or ORR_NONE */
+    /* [n_roles][n_calls] of a receive: the call, plus 1, of the pass that may be told late of its
+     * end; 0: none */
+    uint32_t **late_call;
+    int64_t least_ns; /* of a send, latency included */
+    uint16_t *single; /* [n_roles] a bit for each stream whose items have one peer and size */
+};
+
+/* The partners of a transfer have met: it waits for the rest of its convoy, but not beyond its
+ * latency. */
+void orr_convoy__wait(OrrExec *x, uint32_t place);
+/* Sends or receives of stream @s of all members, in the order of @list, are launched at
+ * @start_ns. */
+void orr_convoy__arrive(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t part,
+                        const int64_t *start_ns);
+/* together.c: those that members are at end now, at @end_ns each. */
+void orr_together__complete(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
+                            const int64_t *end_ns);
+bool orr_together__is_in_step(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s);
+
+#endif

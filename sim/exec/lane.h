@@ -1,0 +1,38 @@
+/* What the streams of a rank (lane.c) and of all members of an island (together.c) share; private
+ * to sim/exec. */
+#ifndef ORR_EXEC_LANE_H
+#define ORR_EXEC_LANE_H
+
+#include "sim/exec/exec_priv.h"
+
+/* What the head of a stream waits for: the streams that have not got there yet, and the latest of
+ * those that have. */
+typedef struct {
+    uint16_t missing;
+    uint8_t first_missing; /* one of them: an external one if there is */
+    uint32_t need;         /* its items that must have ended */
+    bool has_wait;         /* `stream` and `index` are what ended last, at ready_ns */
+    uint8_t stream;
+    uint32_t index;
+    uint32_t cause; /* record of that item; ORR_NONE: it is the last of its stream */
+    int64_t ready_ns;
+    int64_t begin_ns; /* the same of what is waited for outside of the call; and its stream */
+    uint32_t begin_cause;
+    const OrrBegin *begun; /* which was noted when it came; NULL: looked up now */
+} OrrWaiting;
+
+/* Item @need - 1 of stream @q is among what the head of @s waits for. */
+void orr_lane__consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint32_t need,
+                        OrrWaiting *w);
+void orr_lane__set_blocked(OrrRank *rank, uint32_t s, const OrrWaiting *w);
+int64_t orr_lane__start(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
+                        const OrrWaiting *w, int64_t *ready, uint32_t *cause);
+void orr_lane__probe(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
+static inline void orr_lane__leave_trail(OrrTrail *trail, const OrrLane *l, const OrrItem *item) {
+    trail->ended = (OrrEnded){l->start_ns, l->arrived_ns,     item->what, l->step,
+                              item->type,  l->is_issue_bound, 1};
+    trail->ended_blocker = trail->blocker;
+    trail->ended_blocker_end_ns = trail->blocker_end_ns;
+}
+
+#endif
