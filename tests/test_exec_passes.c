@@ -382,13 +382,13 @@ static bool is_same(const OrrBound *b, const OrrExecResult *x, const OrrExecResu
            memcmp(x->colls, y->colls, colls) == 0;
 }
 
-/* Whether the step time alone is that of @x, or is not told. */
+/* Whether the step time alone is that of @x. Where sends share links it is not told. */
 static bool is_same_pace(const OrrBound *b, const OrrExecResult *x) {
     OrrExecOptions options = {0};
     g_autoptr(OrrPace) pace = orr_pace_new(b);
     int64_t step_time_ns;
     if (!pace || !orr_pace_run(pace, b, &options, &step_time_ns))
-        return x == NULL;
+        return x == NULL || b->n_links > 0;
     return x && step_time_ns == x->step_time_ns;
 }
 
@@ -405,7 +405,7 @@ static bool compare(uint64_t seed, bool has_links, uint64_t n_events[2]) {
         fail_msg("program %" G_GUINT64_FORMAT ": %s", seed, unsound);
     g_autoptr(OrrExecResult) x = run(b, true, &errors[0]), y = run(b, false, &errors[1]);
     bool same = x && y ? is_same(b, x, y) : !x && !y;
-    if (!has_links && !is_same_pace(b, x)) {
+    if (!is_same_pace(b, x)) {
         print_message("program %" G_GUINT64_FORMAT ": its pace differs\n", seed);
         same = false;
     }
@@ -446,8 +446,20 @@ static void test_random_programs_take_the_same_time_on_links_they_share(void **s
     compare_all(500001, true);
 }
 
+/* Found among 80,000 programs: rates that changed twice at one instant left the path with the first
+ * change, a few nanoseconds off. */
+static void test_programs_whose_paths_were_found_to_differ(void **state) {
+    (void)state;
+    static const uint64_t seeds[] = {76879,  80216,  86808,  88124,  98762,
+                                     107407, 108956, 110783, 120719, 129036};
+    uint64_t n_events[2] = {0};
+    for (uint32_t i = 0; i < G_N_ELEMENTS(seeds); i++)
+        assert_true(compare(seeds[i], false, n_events));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_programs_whose_paths_were_found_to_differ),
         cmocka_unit_test(test_random_programs_take_the_same_time_with_passes),
         cmocka_unit_test(test_random_programs_take_the_same_time_on_links_they_share),
     };

@@ -92,6 +92,7 @@ static void sweep(OrrExec *x) {
 static void rename_to(OrrCauses *c, uint32_t *id) {
     if (*id >= ORR_CAUSE_SENT)
         return;
+    g_assert(c->marks[*id >> 6] >> (*id & 63) & 1); /* whoever is asked for has been kept */
     uint64_t below = c->marks[*id >> 6] & ((UINT64_C(1) << (*id & 63)) - 1);
     *id = c->before[*id >> 6] + (uint32_t)__builtin_popcountll(below);
 }

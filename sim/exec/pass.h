@@ -100,10 +100,9 @@ struct OrrPassWork {
     OrrPassWork *next; /* of those that are free */
     const OrrCompiledSegment *segment;
     uint32_t step, call;
-    uint32_t n;       /* members */
-    uint32_t cause;   /* record with its begins, for the path; ORR_NONE: none yet */
-    uint32_t n_known; /* and changes of rates that this has */
-    uint32_t n_told;  /* of them: to their ends */
+    uint32_t n;      /* members */
+    uint32_t cause;  /* record with its begins, for the path; ORR_NONE: none yet */
+    uint32_t n_told; /* of them: to their ends */
     bool is_tp_told;
     bool is_stale;           /* rates have changed since it was evaluated */
     bool is_looked_at;       /* at the end of this instant */

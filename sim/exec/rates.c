@@ -26,6 +26,7 @@ static void schedule_change(OrrExec *x, uint32_t r, int64_t at_ns) {
 static void disturb(OrrExec *x, OrrIslandPass *pass, uint32_t r, bool is_outer) {
     OrrPassWork *w = pass->work;
     w->is_stale = true;
+    w->cause = ORR_NONE; /* what the path has of it lacks the change */
     if (w->is_bound || w->is_looked_at)
         return;
     if (!is_outer) {

@@ -215,7 +215,6 @@ static OrrCause *add_pass(OrrExec *x, OrrPassWork *w, uint32_t *id) {
     if (p.form & IS_SLOWED)
         put_changes(w, pass, cause->ns + PACKED + n_packed);
     w->cause = *id;
-    w->n_known = pass->n_changes;
     return cause;
 }
 
@@ -235,7 +234,7 @@ uint32_t orr_exec__way(OrrExec *x, OrrPassWork *w, OrrPassSpot at) {
     if (*record != ORR_NONE)
         return *record;
     OrrCause *cause;
-    if (w->cause == ORR_NONE || w->n_known != orr_pass__of(x, w->members[0].rank)->n_changes) {
+    if (w->cause == ORR_NONE) {
         cause = add_pass(x, w, record);
     } else {
         cause = orr_exec__cause_add(x, ORR_CAUSE_WAY, 0, record);
