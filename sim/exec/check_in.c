@@ -8,39 +8,69 @@
 #include "sim/exec/cause.h"
 #include "sim/exec/pass.h"
 
-static void add_needs(const OrrExec *x, OrrPassNeeds *needs, uint32_t k, const OrrLane *l,
-                      bool is_external) {
-    const OrrCompiledRole *role = needs->role;
-    const uint32_t *first = &role->first_cross[l->call * ORR_N_STREAMS + orr_pass_lane[k]];
-    for (uint32_t i = first[0]; i < first[1]; i++) {
-        const OrrCrossWait *c = &role->cross[i];
-        uint32_t q = c->src_stream;
-        if (x->is_external[q] != is_external || c->steps_back > l->step)
-            continue;
-        uint32_t in_step = role->rows[role->n_calls].base[q];
-        needs->needs[k][needs->n[k]++] =
-            (OrrPassNeed){q, (l->step - c->steps_back) * in_step + c->src_count};
+/* Waits of lane @k across calls. */
+static OrrPassNeed *add_needs(const OrrExec *x, const OrrCompiledRole *role, uint32_t call,
+                              uint32_t k, OrrPassNeed *to) {
+    const uint32_t *first = &role->first_cross[call * ORR_N_STREAMS + orr_pass_lane[k]];
+    for (int is_local = 0; is_local < 2; is_local++)
+        for (uint32_t i = first[0]; i < first[1]; i++) {
+            const OrrCrossWait *c = &role->cross[i];
+            if (x->is_external[c->src_stream] != is_local)
+                *to++ = (OrrPassNeed){c->src_stream, c->src_count,
+                                      role->rows[role->n_calls].base[c->src_stream], c->steps_back};
+        }
+    return to;
+}
+
+void orr_pass__needs_new(const OrrExec *x) {
+    OrrPasses *p = x->passes;
+    uint32_t n_roles = x->bound->program->n_roles, n = 0;
+    for (uint32_t r = 0; r < n_roles; r++)
+        n += x->compiled->roles[r].rows[x->compiled->roles[r].n_calls].first_cross;
+    OrrPassNeed *to = p->all_needs = g_new(OrrPassNeed, n + 1);
+    p->needs = g_new(OrrPassNeeds *, n_roles + 1);
+    for (uint32_t r = 0; r < n_roles; r++) {
+        const OrrCompiledRole *role = &x->compiled->roles[r];
+        p->needs[r] = g_new0(OrrPassNeeds, role->n_calls + 1);
+        for (uint32_t c = 0; c < role->n_calls; c++) {
+            OrrPassNeeds *needs = &p->needs[r][c];
+            const OrrCompiledSegment *cs = &x->compiled->segments[role->calls[c].segment];
+            needs->n_lanes = cs->n_items[ORR_STREAM_TP] > 0 ? 2 : 1;
+            needs->n_synced = role->rows[c].syncs_before;
+            for (uint32_t k = 0; k < needs->n_lanes; k++) {
+                needs->needs[k] = to;
+                to = add_needs(x, role, c, k, to);
+                needs->n[k] = (uint32_t)(to - needs->needs[k]);
+            }
+        }
     }
 }
 
-/* Looks up what the streams wait for at the begin of the call of @l. */
-static const OrrPassNeeds *find_needs(const OrrExec *x, const OrrCompiledRole *role,
-                                      const OrrLane *l, uint32_t key) {
-    OrrPassNeeds *needs = &x->passes->needs;
-    if (needs->key == key && needs->role == role)
-        return needs;
-    const OrrCallRow *row = &role->rows[l->call], *all = &role->rows[role->n_calls];
-    const OrrCompiledSegment *cs = &x->compiled->segments[role->calls[l->call].segment];
-    needs->key = key;
-    needs->role = role;
-    needs->n_lanes = cs->n_items[ORR_STREAM_TP] > 0 ? 2 : 1;
-    needs->n_synced = l->step * all->syncs_before + row->syncs_before;
-    for (uint32_t k = 0; k < needs->n_lanes; k++) {
-        needs->n[k] = 0;
-        add_needs(x, needs, k, l, true);
-        add_needs(x, needs, k, l, false);
-    }
-    return needs;
+void orr_pass__needs_clear(const OrrExec *x) {
+    OrrPasses *p = x->passes;
+    for (uint32_t r = 0; r < x->bound->program->n_roles; r++)
+        g_free(p->needs[r]);
+    g_free(p->needs);
+    g_free(p->all_needs);
+}
+
+/* A call at whose begin streams are. */
+typedef struct {
+    const OrrPassNeeds *needs;
+    uint32_t step, key;
+    uint32_t n_synced; /* host synchronisations that it waits for */
+} Call;
+
+static Call call_of(const OrrExec *x, uint32_t r, const OrrLane *l) {
+    const OrrCompiledRole *role = orr_pass__role(x, r);
+    const OrrPassNeeds *needs = &orr_pass__of(x, r)->needs[l->call];
+    return (Call){needs, l->step, orr_pass__key(x, r, l),
+                  l->step * role->rows[role->n_calls].syncs_before + needs->n_synced};
+}
+
+/* Items that must have ended; 0: in this step none. */
+static inline uint32_t count_of(const OrrPassNeed *need, uint32_t step) {
+    return need->steps_back <= step ? (step - need->steps_back) * need->in_step + need->n : 0;
 }
 
 /* The stream has what it waits for: since when, and what came last. */
@@ -61,15 +91,16 @@ static void note_begin(OrrExec *x, uint32_t r, uint32_t k, uint32_t cause, int64
 /* Whether lane @k of the rank has all that it waits for from outside; if so notes since when. What
  * is older than the last of its stream ended before anything that counts: see consider in lane.c.
  * If not, waits for the first that is missing: an external one if there is. */
-static inline bool find_begin(OrrExec *x, uint32_t r, uint32_t k, const OrrPassNeeds *needs) {
+static inline bool find_begin(OrrExec *x, uint32_t r, uint32_t k, const Call *call) {
     OrrRank *rank = &x->ranks[r];
     uint32_t s = orr_pass_lane[k], cause = s, missing = ORR_N_STREAMS, need = 0;
     int64_t ready_ns = rank->lane[s].free_ns;
     bool has_wait = false;
-    for (uint32_t i = 0; i < needs->n[k] && missing == ORR_N_STREAMS; i++) {
-        uint32_t q = needs->needs[k][i].stream;
+    const OrrPassNeed *needs = call->needs->needs[k];
+    for (uint32_t i = 0; i < call->needs->n[k] && missing == ORR_N_STREAMS; i++) {
+        uint32_t q = needs[i].stream;
         const OrrLane *o = &rank->lane[q];
-        need = needs->needs[k][i].n;
+        need = count_of(&needs[i], call->step);
         if (o->completed < need) {
             missing = q;
         } else if (o->completed == need &&
@@ -79,9 +110,9 @@ static inline bool find_begin(OrrExec *x, uint32_t r, uint32_t k, const OrrPassN
             cause = q;
         }
     }
-    if (missing == ORR_N_STREAMS && rank->n_synced < needs->n_synced) {
+    if (missing == ORR_N_STREAMS && rank->n_synced < call->n_synced) {
         missing = ORR_STREAM_HOST;
-        need = needs->n_synced;
+        need = call->n_synced;
     }
     orr_exec__block_on(rank, s, missing, need);
     orr_exec__hold(x, r, s, missing < ORR_N_STREAMS && x->is_external[missing]);
@@ -92,28 +123,28 @@ static inline bool find_begin(OrrExec *x, uint32_t r, uint32_t k, const OrrPassN
 }
 
 /* The same, once. */
-static inline bool has_begin(OrrExec *x, uint32_t r, uint32_t k, const OrrPassNeeds *needs) {
+static inline bool has_begin(OrrExec *x, uint32_t r, uint32_t k, const Call *call) {
     OrrBegin *b = &x->passes->begins[r];
-    if (b->key[k] == needs->key)
+    if (b->key[k] == call->key)
         return true;
-    if (orr_exec__is_blocked(&x->ranks[r], orr_pass_lane[k]) || !find_begin(x, r, k, needs))
+    if (orr_exec__is_blocked(&x->ranks[r], orr_pass_lane[k]) || !find_begin(x, r, k, call))
         return false;
-    b->key[k] = needs->key;
+    b->key[k] = call->key;
     if (k == 1)
         return true;
     OrrIslandPass *pass = orr_pass__of(x, r);
     orr_exec__idle(x, r, b->cause[0], b->begin_ns[0], b->begin_ns[0]);
     orr_pass__begin_rates(x, r);
     pass->n_begun++;
-    pass->key = needs->key;
+    pass->key = call->key;
     return true;
 }
 
 /* All members are ready: the pass is due when the last of them is. */
-static void schedule(OrrExec *x, const OrrPassNeeds *needs, const uint32_t *list, uint32_t n) {
+static void schedule(OrrExec *x, const Call *call, const uint32_t *list, uint32_t n) {
     int64_t last = x->now_ns;
     for (uint32_t m = 0; m < n; m++)
-        for (uint32_t k = 0; k < needs->n_lanes; k++)
+        for (uint32_t k = 0; k < call->needs->n_lanes; k++)
             last = MAX(last, x->passes->begins[list[m]].begin_ns[k]);
     orr_exec__push_local(x, list[0], last, ORR_EV_PASS, orr_pass__of(x, list[0])->generation,
                          list[0]);
@@ -121,27 +152,27 @@ static void schedule(OrrExec *x, const OrrPassNeeds *needs, const uint32_t *list
 
 /* The streams of the rank are at the begin of the pass. Returns whether it was the last member that
  * was not ready. */
-static bool ask(OrrExec *x, uint32_t r, const OrrPassNeeds *needs, uint32_t n) {
-    bool is_ready = has_begin(x, r, 0, needs);
-    if (needs->n_lanes > 1)
-        is_ready &= has_begin(x, r, 1, needs);
+static bool ask(OrrExec *x, uint32_t r, const Call *call, uint32_t n) {
+    bool is_ready = has_begin(x, r, 0, call);
+    if (call->needs->n_lanes > 1)
+        is_ready &= has_begin(x, r, 1, call);
     if (!is_ready)
         return false;
-    for (uint32_t k = 0; k < needs->n_lanes; k++)
+    for (uint32_t k = 0; k < call->needs->n_lanes; k++)
         x->ranks[r].lane[orr_pass_lane[k]].state = ORR_LANE_CHECKED;
     return ++orr_pass__of(x, r)->n_ready == n;
 }
 
 /* Whether all members lack the first that lane @k waits for, as a rule what is to be received; if
  * so they wait for it. */
-static bool all_lack(OrrExec *x, const OrrIslandPass *pass, const OrrPassNeeds *needs, uint32_t k) {
-    uint32_t s = orr_pass_lane[k], q = needs->n[k] > 0 ? needs->needs[k][0].stream : s;
-    if (needs->n[k] == 0 || !x->is_external[q])
+static bool all_lack(OrrExec *x, const OrrIslandPass *pass, const Call *call, uint32_t k) {
+    const OrrPassNeed *first = call->needs->needs[k];
+    if (call->needs->n[k] == 0 || !x->is_external[first->stream])
         return false;
-    uint32_t n = needs->needs[k][0].n;
+    uint32_t s = orr_pass_lane[k], q = first->stream, n = count_of(first, call->step);
     for (uint32_t m = 0; m < pass->n; m++)
         if (x->ranks[pass->list[m]].lane[q].completed >= n ||
-            x->passes->begins[pass->list[m]].key[k] == needs->key)
+            x->passes->begins[pass->list[m]].key[k] == call->key)
             return false;
     for (uint32_t m = 0; m < pass->n; m++) {
         orr_exec__block_on(&x->ranks[pass->list[m]], s, q, n);
@@ -151,13 +182,13 @@ static bool all_lack(OrrExec *x, const OrrIslandPass *pass, const OrrPassNeeds *
 }
 
 /* The same for all members. Returns whether all are ready. */
-static bool ask_all(OrrExec *x, const OrrIslandPass *pass, const OrrPassNeeds *needs) {
-    bool lacks = all_lack(x, pass, needs, 0);
-    if (needs->n_lanes > 1 && lacks)
-        lacks = all_lack(x, pass, needs, 1);
+static bool ask_all(OrrExec *x, const OrrIslandPass *pass, const Call *call) {
+    bool lacks = all_lack(x, pass, call, 0);
+    if (call->needs->n_lanes > 1 && lacks)
+        lacks = all_lack(x, pass, call, 1);
     bool is_due = false;
     for (uint32_t m = 0; m < pass->n && !lacks; m++)
-        is_due |= ask(x, pass->list[m], needs, pass->n);
+        is_due |= ask(x, pass->list[m], call, pass->n);
     return is_due;
 }
 
@@ -183,24 +214,23 @@ void orr_exec__check_in(OrrExec *x, uint32_t r, uint32_t s) {
     const OrrRank *rank = &x->ranks[r];
     const OrrLane *c = &rank->lane[ORR_STREAM_COMPUTE], *t = &rank->lane[ORR_STREAM_TP];
     const OrrLane *mine = &rank->lane[s];
-    uint32_t key = orr_pass__key(x, r, mine);
-    if (is_disturbed(x, r) && !orr_pass__can_be_open(x, r, key)) {
-        orr_pass__release(x, r, key);
+    Call call = call_of(x, r, mine);
+    if (is_disturbed(x, r) && !orr_pass__can_be_open(x, r, call.key)) {
+        orr_pass__release(x, r, call.key);
         return;
     }
-    const OrrPassNeeds *needs = find_needs(x, rank->role, mine, key);
-    bool is_busy = s == ORR_STREAM_COMPUTE ? is_other_busy(t, c, needs->n_lanes > 1)
+    bool is_busy = s == ORR_STREAM_COMPUTE ? is_other_busy(t, c, call.needs->n_lanes > 1)
                                            : is_other_busy(c, t, true);
     if (is_busy) { /* they could slow each other */
         if (orr_exec__head(x, r, s)->n_waits == 0 &&
-            has_begin(x, r, s != ORR_STREAM_COMPUTE, needs))
-            orr_pass__release(x, r, key);
+            has_begin(x, r, s != ORR_STREAM_COMPUTE, &call))
+            orr_pass__release(x, r, call.key);
         return;
     }
     const uint32_t *list;
     uint32_t n = orr_pass__members(x, r, &list);
-    if (ask(x, r, needs, n))
-        schedule(x, needs, list, n);
+    if (ask(x, r, &call, n))
+        schedule(x, &call, list, n);
 }
 
 static bool is_at(const OrrLane *l, const OrrLane *first) {
@@ -212,28 +242,27 @@ bool orr_exec__check_in_all(OrrExec *x, uint32_t island) {
     if (!x->passes)
         return false;
     OrrIslandPass *pass = &x->passes->islands[island];
-    uint32_t n = pass->n, key;
+    uint32_t n = pass->n;
     const OrrRank *first = &x->ranks[pass->list[0]];
     const OrrLane *c = &first->lane[ORR_STREAM_COMPUTE], *t = &first->lane[ORR_STREAM_TP];
     if (c->state != ORR_LANE_BLOCKED || !pass->calls[c->call])
         return false;
-    key = orr_pass__key(x, pass->list[0], c);
-    if (pass->released >= key)
+    Call call = call_of(x, pass->list[0], c);
+    if (pass->released >= call.key)
         return false;
-    const OrrPassNeeds *needs = find_needs(x, first->role, c, key);
-    if (needs->n_lanes == 1 && t->state != ORR_LANE_DONE)
+    bool has_tp = call.needs->n_lanes > 1;
+    if (!has_tp && t->state != ORR_LANE_DONE)
         return false;
     for (uint32_t m = 0; m < n; m++) {
         const OrrLane *lane = x->ranks[pass->list[m]].lane;
-        if (!is_at(&lane[ORR_STREAM_COMPUTE], c) ||
-            (needs->n_lanes > 1 && !is_at(&lane[ORR_STREAM_TP], c)))
+        if (!is_at(&lane[ORR_STREAM_COMPUTE], c) || (has_tp && !is_at(&lane[ORR_STREAM_TP], c)))
             return false;
     }
-    if (is_disturbed(x, pass->list[0]) && !orr_pass__can_be_open(x, pass->list[0], key)) {
-        orr_pass__release(x, pass->list[0], key);
+    if (is_disturbed(x, pass->list[0]) && !orr_pass__can_be_open(x, pass->list[0], call.key)) {
+        orr_pass__release(x, pass->list[0], call.key);
         return true;
     }
-    if (ask_all(x, pass, needs))
-        schedule(x, needs, pass->list, n);
+    if (ask_all(x, pass, &call))
+        schedule(x, &call, pass->list, n);
     return true;
 }

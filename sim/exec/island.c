@@ -228,7 +228,7 @@ static void grow(OrrHistory *h) {
     h->first = 0;
 }
 
-static void keep(OrrHistory *h, OrrPastEnd end) {
+static inline void keep(OrrHistory *h, OrrPastEnd end) {
     if (h->n == h->capacity)
         grow(h);
     h->entry[(h->first + h->n++) & (h->capacity - 1)] = end;

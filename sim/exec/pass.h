@@ -61,15 +61,12 @@ typedef struct {
 typedef struct {
     OrrBegin begin;
     int64_t tp_free_ns;
-    OrrEnded last, blocker; /* last collective before, what that had waited for */
-    int64_t blocker_end_ns;
+    OrrEnded last;   /* collective before */
     uint32_t n_told; /* blocks whose ends are known to the streams of the rank */
 } OrrPassStart;
 
 /* What a member does in the tail of a pass; times count from its begin. */
 typedef struct {
-    OrrEnded last, blocker; /* of OrrPassMember, at its end */
-    int64_t blocker_end_ns;
     int64_t *owner_ns;  /* [n_owners] */
     int64_t *end_ns;    /* [n_ends[0]] of blocks */
     int64_t *launch_ns; /* [n_colls], if launches are wanted */
@@ -107,6 +104,7 @@ struct OrrPassWork {
     bool is_stale;           /* rates have changed since it was evaluated */
     bool is_looked_at;       /* at the end of this instant */
     bool is_bound;           /* whatever happens, nothing of it can be seen before its event */
+    uint32_t tail_way;       /* record that all of the tail leads back to; ORR_NONE: not yet */
     const OrrPassTail *tail; /* of which what comes after its meeting was taken; NULL: none */
     OrrPassStart *starts;
     OrrPassMember *members;
@@ -114,9 +112,22 @@ struct OrrPassWork {
     OrrPassWait *waits;
 };
 
+/* What is waited for at the begin of a call: so many items of a stream, @in_step of which it has in
+ * a step, @steps_back. */
+typedef struct {
+    uint32_t stream, n, in_step, steps_back;
+} OrrPassNeed;
+typedef struct {
+    uint32_t n_lanes;  /* 1: it has no collectives */
+    uint32_t n_synced; /* host synchronisations of the step before it */
+    uint32_t n[ORR_PASS_LANES];
+    const OrrPassNeed *needs[ORR_PASS_LANES]; /* external streams first */
+} OrrPassNeeds;
+
 /* What an island is at. */
 typedef struct {
     const uint8_t *calls; /* of its role: OrrPasses.calls */
+    const OrrPassNeeds *needs;
     OrrPassClass *class;
     const uint32_t *list; /* its ranks */
     uint32_t n;
@@ -131,19 +142,6 @@ typedef struct {
     OrrRateChange *changes; /* in order of time */
     OrrPassWork *work;      /* of the pass under way; NULL: none */
 } OrrIslandPass;
-
-/* What is waited for at the begin of a call: so many items of a stream. */
-typedef struct {
-    uint32_t stream, n;
-} OrrPassNeed;
-typedef struct {
-    const OrrCompiledRole *role;
-    uint32_t key;      /* call */
-    uint32_t n_lanes;  /* 1: it has no collectives */
-    uint32_t n_synced; /* host synchronisations */
-    uint32_t n[ORR_PASS_LANES];
-    OrrPassNeed *needs[ORR_PASS_LANES]; /* external streams first */
-} OrrPassNeeds;
 
 struct OrrPasses {
     uint8_t *is_pass;  /* [n_segments] */
@@ -161,7 +159,8 @@ struct OrrPasses {
     uint16_t loud_mask; /* external streams with communication that slows kernels */
     OrrIslandPass *islands;
     OrrBegin *begins;
-    OrrPassNeeds needs; /* of the call that was asked for last */
+    OrrPassNeeds **needs; /* [n_roles][n_calls] */
+    OrrPassNeed *all_needs;
     OrrPassWork *whole; /* work space of passes that are taken at once */
     OrrPassWork *spare;
 };
@@ -203,6 +202,9 @@ void orr_pass__end_rates(OrrExec *x, uint32_t r, bool is_replayed);
 /* Forgets changes that no pass needs any more. */
 void orr_pass__trim_rates(OrrExec *x, uint32_t r);
 
+/* check_in.c */
+void orr_pass__needs_new(const OrrExec *x);
+void orr_pass__needs_clear(const OrrExec *x);
 /* tail.c */
 void orr_pass__classes_new(OrrExec *x);
 void orr_pass__classes_clear(OrrExec *x);

@@ -312,6 +312,7 @@ static void work_free(OrrPassWork *w) {
 static void note_island(const OrrExec *x, uint32_t r) {
     OrrIslandPass *pass = orr_pass__of(x, r);
     pass->calls = x->passes->calls[x->bound->role[r]];
+    pass->needs = x->passes->needs[x->bound->role[r]];
     if (!x->is_local_group[ORR_GROUP_TP]) {
         pass->first = r;
         pass->list = &pass->first;
@@ -323,17 +324,6 @@ static void note_island(const OrrExec *x, uint32_t r) {
     pass->list = tp->members + tp->first_member[g];
     pass->n = tp->first_member[g + 1] - tp->first_member[g];
     pass->first = pass->list[0];
-}
-
-/* Waits across calls of a stream in a call. */
-static uint32_t most_crosses(const OrrExec *x) {
-    uint32_t most = 0;
-    for (uint32_t r = 0; r < x->bound->program->n_roles; r++) {
-        const OrrCompiledRole *role = &x->compiled->roles[r];
-        for (uint32_t i = 0; i < role->n_calls * ORR_N_STREAMS; i++)
-            most = MAX(most, role->first_cross[i + 1] - role->first_cross[i]);
-    }
-    return most;
 }
 
 void orr_exec__passes_new(OrrExec *x) {
@@ -352,12 +342,11 @@ void orr_exec__passes_new(OrrExec *x) {
     p->calls = g_new0(uint8_t *, x->bound->program->n_roles + 1);
     for (uint32_t r = 0; r < x->bound->program->n_roles; r++)
         p->calls[r] = find_calls(x, &x->compiled->roles[r]);
+    orr_pass__needs_new(x);
     p->islands = g_new0(OrrIslandPass, x->n_islands);
     for (uint32_t r = 0; r < x->bound->n_ranks; r++)
         note_island(x, r);
     orr_pass__classes_new(x);
-    for (uint32_t k = 0; k < ORR_PASS_LANES; k++)
-        p->needs.needs[k] = g_new(OrrPassNeed, most_crosses(x) + 1);
     p->begins = orr_large_new(x->bound->n_ranks * sizeof *p->begins);
     for (uint32_t r = 0; r < x->bound->n_ranks; r++)
         p->begins[r].made[0] = p->begins[r].made[1] = ORR_NONE;
@@ -380,8 +369,7 @@ void orr_exec__passes_clear(OrrExec *x) {
         work_free(w);
     }
     orr_pass__classes_clear(x);
-    for (uint32_t k = 0; k < ORR_PASS_LANES; k++)
-        g_free(p->needs.needs[k]);
+    orr_pass__needs_clear(x);
     work_free(p->whole);
     g_free(p->calls);
     g_free(p->is_pass);

@@ -242,8 +242,7 @@ static void begin_member(const Recursion *v, OrrPassMember *m, const OrrPassStar
     m->done = 0;
     m->is_walking = false;
     m->last = s->last;
-    m->blocker = s->blocker;
-    m->blocker_end_ns = s->blocker_end_ns;
+    m->blocker.is_set = 0;
     for (uint32_t i = 0; i < m->n_touched; i++)
         m->owner_ns[m->touched[i]] = 0;
     m->n_touched = 0;
@@ -265,9 +264,10 @@ static bool has_same_changes(const Recursion *v, const OrrPassMember *first, uin
 }
 
 static bool is_equal(const OrrEnded *a, const OrrEnded *b) {
+    if (!a->is_set || !b->is_set)
+        return a->is_set == b->is_set;
     return a->start_ns == b->start_ns && a->arrived_ns == b->arrived_ns && a->what == b->what &&
-           a->step == b->step && a->type == b->type && a->is_issue_bound == b->is_issue_bound &&
-           a->is_set == b->is_set;
+           a->step == b->step && a->type == b->type;
 }
 
 /* Whether what the pass will do for member @i is the same as for the first, which has begun. */

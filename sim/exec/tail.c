@@ -71,16 +71,7 @@ void orr_pass__classes_clear(OrrExec *x) {
     g_ptr_array_free(x->passes->classes, TRUE);
 }
 
-static OrrEnded moved(OrrEnded e, int64_t by_ns) {
-    if (e.is_set) {
-        e.start_ns += by_ns;
-        e.arrived_ns += by_ns;
-    }
-    return e;
-}
-
-static void take_member(const OrrPassTail *tail, const OrrTailMember *row, OrrPassMember *m,
-                        uint32_t step) {
+static void take_member(const OrrPassTail *tail, const OrrTailMember *row, OrrPassMember *m) {
     int64_t begin_ns = m->tp_free_ns;
     for (uint32_t i = 0; i < tail->n_ends[0]; i++)
         m->end_ns[0][tail->item[0][i]] = begin_ns + row->end_ns[i];
@@ -92,13 +83,6 @@ static void take_member(const OrrPassTail *tail, const OrrTailMember *row, OrrPa
                 m->touched[m->n_touched++] = tail->owner[i];
             m->owner_ns[tail->owner[i]] += row->owner_ns[i];
         }
-    if (tail->n_colls == 0)
-        return;
-    m->last = moved(row->last, begin_ns);
-    m->last.step = step;
-    m->blocker = moved(row->blocker, begin_ns);
-    m->blocker.step = step;
-    m->blocker_end_ns = row->blocker_end_ns + begin_ns;
 }
 
 void orr_pass__tail_take(const OrrExec *x, OrrPassWork *w, const OrrPassTail *tail) {
@@ -106,7 +90,7 @@ void orr_pass__tail_take(const OrrExec *x, OrrPassWork *w, const OrrPassTail *ta
     w->tail = tail;
     for (uint32_t m = 0; m < w->n; m++)
         if (w->members[m].same_as == m)
-            take_member(tail, &tail->rows[row[m]], &w->members[m], w->step);
+            take_member(tail, &tail->rows[row[m]], &w->members[m]);
 }
 
 /* Room for a tail and all that it points to. */
@@ -152,9 +136,6 @@ static uint32_t asked_items(const OrrExec *x, const OrrPassWork *w, uint32_t k, 
 static void fill_row(const OrrExec *x, const OrrPassTail *t, const OrrPassMember *m,
                      const int64_t *before_ns, OrrTailMember *row) {
     int64_t begin_ns = m->end_ns[1][t->first_coll - 1];
-    row->last = moved(m->last, -begin_ns);
-    row->blocker = moved(m->blocker, -begin_ns);
-    row->blocker_end_ns = m->blocker_end_ns - begin_ns;
     for (uint32_t i = 0; i < t->n_owners; i++)
         row->owner_ns[i] = m->owner_ns[t->owner[i]] - before_ns[t->owner[i]];
     for (uint32_t i = 0; i < t->n_ends[0]; i++)

@@ -24,13 +24,10 @@ static void fill_starts(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
     w->is_tp_told = w->segment->n_items[ORR_STREAM_TP] == 0;
     w->n_told = 0;
     for (uint32_t m = 0; m < w->n; m++) {
-        const OrrTrail *trail = &x->ranks[list[m]].trail[ORR_STREAM_TP];
         OrrPassStart *s = &w->starts[m];
         s->begin = x->passes->begins[list[m]];
         s->tp_free_ns = x->ranks[list[m]].lane[ORR_STREAM_TP].free_ns;
-        s->last = trail->ended;
-        s->blocker = trail->ended_blocker;
-        s->blocker_end_ns = trail->ended_blocker_end_ns;
+        s->last = x->ranks[list[m]].trail[ORR_STREAM_TP].ended;
         s->n_told = 0;
         w->members[m].rank = list[m];
         x->passes->begins[list[m]].state = ORR_RATE_ENTERED;
@@ -98,10 +95,11 @@ static bool tell_blocks(OrrExec *x, OrrPassWork *w, uint32_t m, int64_t until_ns
     return true;
 }
 
-static void leave_trail(const OrrPassMember *e, OrrTrail *trail) {
-    trail->ended = e->last;
-    trail->ended_blocker = e->blocker;
-    trail->ended_blocker_end_ns = e->blocker_end_ns;
+/* Collectives of a pass end before its last kernels: nothing that the compute stream waits for
+ * later goes back to one. */
+static void leave_trail(OrrExec *x, uint32_t r) {
+    OrrTrail *trail = &x->ranks[r].trail[ORR_STREAM_TP];
+    trail->ended.is_set = trail->ended_blocker.is_set = 0;
 }
 
 static void tell_tp(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
@@ -120,7 +118,7 @@ static void tell_tp(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
         l->item = n;
         l->state = ORR_LANE_BLOCKED;
         orr_exec__settle_head(x, list[m], ORR_STREAM_TP);
-        leave_trail(e, &x->ranks[list[m]].trail[ORR_STREAM_TP]);
+        leave_trail(x, list[m]);
     }
     w->is_tp_told = true;
 }
@@ -274,7 +272,7 @@ static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
         rank->idle_from_ns = rank->lane[ORR_STREAM_COMPUTE].free_ns;
         orr_pass__end_rates(x, list[m], false);
         if (n_lanes > 1)
-            leave_trail(e, &rank->trail[ORR_STREAM_TP]);
+            leave_trail(x, list[m]);
     }
     end_pass(x, pass, w, list);
     for (uint32_t k = 0; k < n_lanes; k++)

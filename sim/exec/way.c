@@ -103,13 +103,14 @@ static uint32_t way_of(const OrrExec *x, const OrrPassWork *w, uint32_t j) {
     return c->ways[j];
 }
 
-void orr_exec__ways_begin(OrrExec *x, const OrrPassWork *w) {
+void orr_exec__ways_begin(OrrExec *x, OrrPassWork *w) {
     OrrCauses *c = x->causes;
     if (!c->ways) {
         c->ways = g_new(uint16_t, x->passes->most_items + 1);
         c->way_records = g_new(uint32_t, MAX_BEGINS);
     }
     c->n_ways = 0;
+    w->tail_way = ORR_NONE;
     for (uint32_t i = 0; i < ORR_PASS_LANES * w->n; i++)
         c->way_records[i] = ORR_NONE;
 }
@@ -218,18 +219,9 @@ static OrrCause *add_pass(OrrExec *x, OrrPassWork *w, uint32_t *id) {
     return cause;
 }
 
-/* All of the tail of a pass goes back to its meeting. */
-static bool is_in_tail(const OrrPassTail *tail, const OrrPassSpot *at) {
-    return tail && at->item >= (at->lane == 1 ? tail->first_coll : tail->first_block);
-}
-
-uint32_t orr_exec__way(OrrExec *x, OrrPassWork *w, OrrPassSpot at) {
+/* The record for what leads back to a begin. */
+static uint32_t record_at(OrrExec *x, OrrPassWork *w, uint32_t begin) {
     OrrCauses *c = x->causes;
-    uint32_t begin;
-    if (is_in_tail(w->tail, &at))
-        begin = way_of(x, w, w->tail->first_coll - 1);
-    else
-        begin = at.lane == 1 ? way_of(x, w, at.item) : begin_of(x, w, at);
     uint32_t *record = &c->way_records[begin];
     if (*record != ORR_NONE)
         return *record;
@@ -250,6 +242,19 @@ uint32_t orr_exec__way(OrrExec *x, OrrPassWork *w, OrrPassSpot at) {
     return *record;
 }
 
+/* All of the tail of a pass goes back to its meeting. */
+static bool is_in_tail(const OrrPassTail *tail, const OrrPassSpot *at) {
+    return tail && at->item >= (at->lane == 1 ? tail->first_coll : tail->first_block);
+}
+
+uint32_t orr_exec__way(OrrExec *x, OrrPassWork *w, OrrPassSpot at) {
+    bool is_tail = is_in_tail(w->tail, &at);
+    if (is_tail && w->tail_way == ORR_NONE)
+        w->tail_way = record_at(x, w, way_of(x, w, w->tail->first_coll - 1));
+    if (is_tail)
+        return w->tail_way;
+    return record_at(x, w, at.lane == 1 ? way_of(x, w, at.item) : begin_of(x, w, at));
+}
 /* Returns what of the record is behind the begins. */
 static const int64_t *unpack(OrrPassWork *w, const OrrCause *pass) {
     const uint32_t *narrow = (const uint32_t *)(const void *)(pass->ns + PACKED);

@@ -21,7 +21,7 @@ void orr_exec__pass_find(const OrrExec *x, const OrrPassWork *w, uint32_t r, uin
 
 /* The pass is evaluated, and some of it holds: to be called before orr_exec__way, which returns the
  * record for what such an item leads back to. */
-void orr_exec__ways_begin(OrrExec *x, const OrrPassWork *w);
+void orr_exec__ways_begin(OrrExec *x, OrrPassWork *w);
 uint32_t orr_exec__way(OrrExec *x, OrrPassWork *w, OrrPassSpot at);
 
 /* Evaluates the pass of a record once more, after the run. */

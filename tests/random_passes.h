@@ -1,0 +1,37 @@
+/* Random programs with passes: see test_exec_passes.c. */
+#ifndef TESTS_RANDOM_PASSES_H
+#define TESTS_RANDOM_PASSES_H
+
+#include "sim/program/builder.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RANDOM_MAX_OPS 16u
+#define RANDOM_MAX_SEGMENTS 6u
+#define RANDOM_MAX_CALLS 8u
+
+typedef struct {
+    uint32_t id, n_ops;
+    uint8_t stream[RANDOM_MAX_OPS];
+    bool is_led; /* by a collective, for which its first kernel waits */
+} RandomSegment;
+
+typedef struct {
+    uint64_t seed;
+    uint32_t drawn;
+    uint32_t tp, dp, n_stages, n_segments, n_calls;
+    bool is_tidy;    /* collectives wait for kernels before, kernels for collectives */
+    bool has_links;  /* that sends and rings of gradients share */
+    bool is_chained; /* segments are chains of collectives and kernels */
+    RandomSegment segments[RANDOM_MAX_SEGMENTS];
+    OrrBuilder *b;
+} RandomJob;
+
+/* A number below @n, the next of the job's. */
+uint32_t random_draw(RandomJob *j, uint32_t n);
+bool random_chance(RandomJob *j, uint32_t percent);
+/* Draws the shape of the job (but for its seed and kind) and its program. */
+OrrProgram *random_program(RandomJob *j);
+
+#endif
