@@ -98,15 +98,16 @@ void orr_fluid__move(OrrFluid *f, uint32_t bundle) {
 static void link_in(OrrFluid *f, uint32_t use) {
     OrrWatched *w = &f->uses[use];
     OrrLinkState *l = &f->links[w->link];
+    uint32_t *first = &l->first[f->bundles[w->bundle].is_own];
     w->prev = ORR_FLUID_NIL;
-    w->next = l->first;
-    if (l->first != ORR_FLUID_NIL)
-        f->uses[l->first].prev = use;
-    l->first = use;
+    w->next = *first;
+    if (*first != ORR_FLUID_NIL)
+        f->uses[*first].prev = use;
+    *first = use;
     l->n_uses++;
     f->n_uses++;
-    f->use_level[use] = l->level;
-    f->use_goal[use] = l->shown;
+    f->use_level[use] = f->bundles[w->bundle].is_own ? l->shield : l->level;
+    f->use_free[use] = l->mode == ORR_LINK_OPEN ? UINT64_MAX : 0;
 }
 
 static void link_out(OrrFluid *f, uint32_t use) {
@@ -115,7 +116,7 @@ static void link_out(OrrFluid *f, uint32_t use) {
     if (w->prev != ORR_FLUID_NIL)
         f->uses[w->prev].next = w->next;
     else
-        l->first = w->next;
+        l->first[f->bundles[w->bundle].is_own] = w->next;
     if (w->next != ORR_FLUID_NIL)
         f->uses[w->next].prev = w->prev;
     l->n_uses--;
@@ -128,12 +129,12 @@ static void link_out(OrrFluid *f, uint32_t use) {
 static void relocate(OrrFluid *f, uint32_t from, uint32_t to) {
     f->uses[to] = f->uses[from];
     f->use_level[to] = f->use_level[from];
-    f->use_goal[to] = f->use_goal[from];
+    f->use_free[to] = f->use_free[from];
     const OrrWatched *w = &f->uses[to];
     if (w->prev != ORR_FLUID_NIL)
         f->uses[w->prev].next = to;
     else
-        f->links[w->link].first = to;
+        f->links[w->link].first[f->bundles[w->bundle].is_own] = to;
     if (w->next != ORR_FLUID_NIL)
         f->uses[w->next].prev = to;
     if (w->record != ORR_FLUID_NIL)
@@ -146,7 +147,7 @@ static void grow_uses(OrrFluid *f) {
     f->cap_uses = MAX(f->use_blocks.n, f->cap_uses + f->cap_uses / 2);
     f->uses = g_renew(OrrWatched, f->uses, f->cap_uses);
     f->use_level = g_renew(uint64_t, f->use_level, f->cap_uses);
-    f->use_goal = g_renew(uint64_t, f->use_goal, f->cap_uses);
+    f->use_free = g_renew(uint64_t, f->use_free, f->cap_uses);
 }
 
 void orr_fluid__add_use(OrrFluid *f, uint32_t bundle, uint32_t record, const OrrUse *use) {
@@ -178,7 +179,6 @@ void orr_fluid__drop_use(OrrFluid *f, uint32_t use) {
     uint32_t last = b->first_use + --b->n_uses;
     if (use != last)
         relocate(f, last, use);
-    orr_fluid__find_stop(f, b);
 }
 
 static uint32_t new_bundle(OrrFluid *f, const OrrActivity *a, uint64_t ceiling, uint32_t n_uses) {
@@ -214,6 +214,9 @@ static uint32_t new_bundle(OrrFluid *f, const OrrActivity *a, uint64_t ceiling, 
             b->most_members = MIN(b->most_members, UINT32_MAX / a->uses[u].count);
         }
     orr_fluid__find_stop(f, b);
+    for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
+        if (f->links[f->uses[u].link].mode == ORR_LINK_QUIET)
+            f->use_free[u] = orr_fluid__rate_at(b, b->stop) + 1;
     return id;
 }
 
@@ -238,7 +241,7 @@ static void join(OrrFluid *f, uint32_t activity, uint32_t bundle) {
     f->activities[activity].is_placed = true;
     orr_fluid__add_member(f, b, activity);
     for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
-        f->uses[u].total += f->uses[u].factor;
+        orr_fluid__count_in(f, u);
     b->has_other = true;
     orr_fluid__move(f, bundle);
 }
@@ -309,12 +312,12 @@ void orr_fluid__unplace(OrrFluid *f, uint32_t activity) {
     OrrBundle *b = &f->bundles[bundle];
     orr_fluid__drop_member(f, b, activity);
     a->bundle = ORR_FLUID_NIL;
+    for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
+        orr_fluid__count_out(f, u);
     if (b->n_members == 0) {
         drop_bundle(f, bundle);
         return;
     }
-    for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
-        f->uses[u].total -= f->uses[u].factor;
     b->has_other = true;
     orr_fluid__move(f, bundle);
 }

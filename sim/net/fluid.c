@@ -24,8 +24,8 @@ OrrFluid *orr_fluid_new(const uint64_t *capacity, uint32_t n_links) {
     for (uint32_t l = 0; l < n_links; l++) {
         g_assert(capacity[l] < ORR_MAX_CAPACITY);
         f->links[l].capacity = (OrrWide)capacity[l] * ORR_COEF_ONE;
-        f->links[l].head = f->links[l].first = ORR_FLUID_NIL;
-        f->links[l].level = f->links[l].goal = ORR_LEVEL_NONE;
+        f->links[l].head = f->links[l].first[0] = f->links[l].first[1] = ORR_FLUID_NIL;
+        f->links[l].level = f->links[l].goal = f->links[l].shield = ORR_LEVEL_NONE;
     }
     f->free_activity = f->free_bundle = ORR_FLUID_NIL;
     f->table = g_new(uint32_t, FIRST_TABLE);
@@ -51,7 +51,7 @@ void orr_fluid_free(OrrFluid *f) {
     free(f->activities);
     free(f->bundles);
     void *arrays[] = {f->link_done,        f->records,           f->table,         f->uses,
-                      f->use_level,        f->use_goal,          f->members,       f->ends,
+                      f->use_level,        f->use_free,          f->members,       f->ends,
                       f->dirty.ids,        f->moved.ids,         f->nearby.ids,    f->watched.ids,
                       f->relaxed.ids,      f->lowered.ids,       f->heap,          f->risers,
                       f->problem.rate,     f->problem.uses,      f->problem.level, f->problem.link,
@@ -189,7 +189,7 @@ static void join_links(OrrFluid *f, uint32_t id) {
         l->slope += (OrrWide)factor * a->scale;
         l->unit += factor;
         if (l->is_watched)
-            orr_fluid__show_goal(f, use->constraint);
+            orr_fluid__open_or_close(f, use->constraint);
     }
 }
 
@@ -229,13 +229,9 @@ static void note_leaver(OrrFluid *f, const OrrActivity *a) {
     if (a->bundle == ORR_FLUID_NIL)
         return;
     const OrrBundle *b = &f->bundles[a->bundle];
-    uint64_t rate = orr_fluid__rate_at(b, b->stop);
     for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++) {
-        OrrLinkState *l = &f->links[f->uses[u].link];
-        if (l->level != ORR_LEVEL_NONE)
+        if (f->links[f->uses[u].link].level != ORR_LEVEL_NONE)
             orr_fluid__mark_dirty(f, f->uses[u].link);
-        else
-            l->slack += (OrrSlack)((OrrWide)f->uses[u].factor * rate);
         orr_fluid__relax(f, f->uses[u].link);
     }
 }
@@ -267,7 +263,7 @@ void orr_fluid_end(OrrFluid *f, int64_t now_ns, uint32_t activity) {
         l->slope -= (OrrWide)factor * a->scale;
         l->unit -= factor;
         if (l->is_watched)
-            orr_fluid__show_goal(f, use->constraint);
+            orr_fluid__open_or_close(f, use->constraint);
     }
     if (a->n_uses > 0)
         orr_fluid__give_block(&f->record_blocks, orr_fluid__class(a->n_uses), a->first_record);
@@ -283,7 +279,7 @@ static void change_top(OrrFluid *f, OrrActivity *a) {
         l->potential += (OrrWide)orr_fluid__factor(&a->uses[u]) * top;
         l->potential -= (OrrWide)orr_fluid__factor(&a->uses[u]) * a->top;
         if (l->is_watched)
-            orr_fluid__show_goal(f, a->uses[u].constraint);
+            orr_fluid__open_or_close(f, a->uses[u].constraint);
     }
     set_top(f, a, top);
 }
@@ -303,7 +299,7 @@ void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t byt
     }
     f->links[link].capacity = (OrrWide)bytes_per_s * ORR_COEF_ONE;
     if (f->links[link].is_watched) {
-        orr_fluid__show_goal(f, link);
+        orr_fluid__open_or_close(f, link);
         orr_fluid__mark_dirty(f, link);
     }
     for (uint32_t r = f->links[link].head; r != ORR_FLUID_NIL; r = f->records[r].next)

@@ -31,12 +31,13 @@ static char *link_flaw(const OrrFluid *f, uint32_t link) {
 
 static char *bundle_flaw(const OrrFluid *f, uint32_t bundle) {
     const OrrBundle *b = &f->bundles[bundle];
-    OrrBundle fresh = *b;
-    orr_fluid__find_stop(f, &fresh);
-    if (fresh.stop != b->stop || b->rate != orr_fluid__rate_at(b, b->stop))
+    uint64_t stop = b->top_level;
+    for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
+        stop = MIN(stop, f->links[f->uses[u].link].level);
+    if (stop != b->stop || b->rate != orr_fluid__rate_at(b, b->stop))
         return g_strdup_printf("bundle %u runs at %" PRIu64
                                " bytes/s; its links let it have %" PRIu64,
-                               bundle, b->rate, orr_fluid__rate_at(b, fresh.stop));
+                               bundle, b->rate, orr_fluid__rate_at(b, stop));
     if (b->rate > b->ceiling)
         return g_strdup_printf("bundle %u runs at %" PRIu64 " bytes/s; %" PRIu64 " are pledged",
                                bundle, b->rate, b->ceiling);

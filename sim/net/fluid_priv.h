@@ -80,30 +80,45 @@ typedef struct {
     uint64_t total;  /* of all */
 } OrrWatched;
 
+/* What a watched link wants to hear of the bundles on it. */
+typedef enum {
+    ORR_LINK_OPEN,  /* nothing: they could not fill it */
+    ORR_LINK_QUIET, /* it stops nobody, and each has an allowance: who passes that */
+    ORR_LINK_CLOSED /* each that stops elsewhere now */
+} OrrLinkMode;
+
 /* Sums over the activities on a link, in 1/ORR_COEF_ONE bytes per second. An activity that comes or
- * goes touches the first two cache lines. */
+ * goes touches the first cache line and the last; a search the two between. */
 typedef struct {
     OrrWide capacity;
     OrrWide potential; /* usage if all were at their tops; up to capacity, the link never binds */
     OrrWide slope;     /* usage per unit of level, were all to rise, times 2^LEVEL_BITS */
     OrrWide pledged;   /* usage if all were at their ceilings: usage is no more */
 
+    uint64_t level;   /* at which it is full and stops those that still rise, or ORR_LEVEL_NONE */
+    uint64_t goal;    /* what level should be, as the others are now */
+    OrrSlack left;    /* if is_sound: what those leave that stop below the goal */
+    OrrWide rising;   /* slope of the others */
+    uint64_t highest; /* none of those stops above */
+    uint64_t
+        gap; /* as long as it is this far above them a goal does not depend on how it was found */
+
+    OrrSlack slack;          /* if quiet: what the allowances leave */
+    uint64_t shield;         /* level as rings have it, no higher */
+    uint64_t key;            /* of its entry in the heap of the search `queued` */
+    uint32_t round;          /* last look that saw it */
+    uint32_t raised, queued; /* the last search that raised its level at once, that queued it */
+    uint32_t first[2];       /* watched: bundles of sends, of rings (is_own) */
+    uint8_t mode;            /* OrrLinkMode */
+    bool is_sound;           /* left and rising are those of its goal */
+    bool has_ring;           /* among those that rise */
+
     uint64_t unit;             /* usage if all had 1 byte per second */
-    uint64_t level;            /* at which it is full and stops those that still rise, or
-                                * ORR_LEVEL_NONE */
-    uint64_t goal;             /* what level should be, as the others are now */
-    uint64_t shown;            /* goal as its uses have it, see OrrFluid */
     uint32_t head, n_records;  /* activities */
-    uint32_t first, n_uses;    /* watched: bundles */
+    uint32_t n_uses;           /* watched: bundles */
+    uint32_t local;            /* its number in the problem of a full solve */
     bool is_watched;           /* may bind: its level is looked for */
     bool is_dirty, is_relaxed; /* in the lists of OrrFluid */
-
-    OrrSlack slack; /* of a watched link that stops nobody: what its activities leave where they
-                     * stop now, less the margin, or less; below 0: look anew */
-    uint64_t key;   /* of its entry in the heap of the search `queued` */
-    uint32_t round; /* last look that saw it */
-    uint32_t raised, queued; /* the last search that raised its level at once, that queued it */
-    uint32_t local;          /* its number in the problem of a full solve */
 } __attribute__((aligned(64))) OrrLinkState;
 
 typedef struct {
@@ -148,9 +163,10 @@ struct OrrFluid {
     uint32_t *table; /* [table_mask + 1] first bundle of each hash */
     uint32_t table_mask, n_keys;
     OrrWatched *uses;
-    /* [use] what its link is at, so that a bundle of many links need not visit them: its level; its
-     * goal, or 0 if its activities could not fill it. */
-    uint64_t *use_level, *use_goal;
+    /* [use] what its link is at, so that a bundle of many links need not visit them: its level, for
+     * a ring perhaps less; one more than the rate up to which the link needs no news of the
+     * bundle (its allowance), 0 if it always does, UINT64_MAX if never. */
+    uint64_t *use_level, *use_free;
     OrrBlocks use_blocks;
     uint32_t cap_uses, n_uses;
     OrrMember *members;
@@ -210,6 +226,11 @@ static inline bool orr_fluid__may_bind(const OrrLinkState *l) {
     return orr_fluid__can_bind(l) && l->pledged + orr_fluid__margin(l) > l->capacity;
 }
 
+/* Where the bundle would stop without the link. */
+static inline uint64_t orr_fluid__stop_without(const OrrBundle *b, uint32_t link) {
+    return b->stop_link == link ? b->next_stop : b->stop;
+}
+
 /* The rate that belongs to where it stops. */
 static inline uint64_t orr_fluid__rate_at(const OrrBundle *b, uint64_t stop) {
     return stop >= b->top_level ? b->top : orr_level__rate(b->scale, stop);
@@ -257,10 +278,24 @@ void orr_fluid__progress(OrrBundle *b, int64_t now_ns);
 int64_t orr_fluid__end_of(OrrWide left, uint64_t rate, int64_t since_ns);
 void orr_fluid__add_member(OrrFluid *f, OrrBundle *b, uint32_t activity);
 void orr_fluid__drop_member(OrrFluid *f, OrrBundle *b, uint32_t activity);
-/* settle.c: takes a link's goal over into its uses, after goal or potential have changed. */
-void orr_fluid__show_goal(OrrFluid *f, uint32_t link);
-/* Finds where the bundle stops from the levels of its links. */
-void orr_fluid__find_stop(const OrrFluid *f, OrrBundle *b);
+/* goal.c: finds where the bundle stops from the levels of its links. */
+void orr_fluid__find_stop(OrrFluid *f, OrrBundle *b);
+/* Opens or closes a watched link, if its potential asks for that. */
+void orr_fluid__open_or_close(OrrFluid *f, uint32_t link);
+/* The link, which stops nobody, has become watched. */
+void orr_fluid__close(OrrFluid *f, uint32_t link);
+/* One member of @factor more of the use, or one less. */
+void orr_fluid__count_in(OrrFluid *f, uint32_t use);
+void orr_fluid__count_out(OrrFluid *f, uint32_t use);
+/* The bundle has stopped at @rate elsewhere, which is above its allowance: grants it more if
+ * the others' allowances leave that. */
+bool orr_fluid__allow(OrrFluid *f, uint32_t use, uint64_t rate);
+/* Finds the goal of the link, as the others stop now. */
+void orr_fluid__find_goal(OrrFluid *f, uint32_t link);
+/* The same where all that has changed since the last is in `left`. */
+void orr_fluid__renew_goal(OrrFluid *f, uint32_t link);
+/* Gives allowances, if the link stops nobody. */
+void orr_fluid__be_quiet(OrrFluid *f, uint32_t link);
 /* settle_all.c: solves for all bundles. */
 void orr_fluid__settle_all(OrrFluid *f);
 

@@ -32,8 +32,15 @@ static inline uint64_t orr_level__of_cap(uint64_t cap, uint64_t scale) {
 
 /* Highest level that a constraint holds: @left for activities of @slope in all, above 0. */
 static inline uint64_t orr_level__of_constraint(OrrWide left, OrrWide slope) {
-    OrrWide high = left << ORR_LEVEL_BITS;
-    OrrWide level = slope >> 64 == 0 ? high / (uint64_t)slope : high / slope;
+    OrrWide high = left << ORR_LEVEL_BITS, level;
+    if (slope >> 64 == 0) {
+        int shift = __builtin_ctzll((uint64_t)slope); /* k alike: k times a power of two */
+        high >>= shift;
+        uint64_t low = (uint64_t)slope >> shift;
+        level = high >> 64 == 0 ? (uint64_t)high / low : high / low; /* 64-bit division is fast */
+    } else {
+        level = high / slope;
+    }
     return level >> 64 != 0 ? ORR_LEVEL_NONE : (uint64_t)level;
 }
 

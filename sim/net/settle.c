@@ -16,87 +16,11 @@
 
 #include "sim/net/fluid_priv.h"
 
-void orr_fluid__show_goal(OrrFluid *f, uint32_t link) {
-    OrrLinkState *l = &f->links[link];
-    uint64_t shown = orr_fluid__can_bind(l) ? l->goal : 0;
-    if (shown == l->shown)
-        return;
-    if (l->shown == 0)
-        l->slack = -1; /* not kept while nobody could fill it */
-    l->shown = shown;
-    for (uint32_t u = l->first; u != ORR_FLUID_NIL; u = f->uses[u].next)
-        f->use_goal[u] = shown;
-}
-
-void orr_fluid__find_stop(const OrrFluid *f, OrrBundle *b) {
-    const uint64_t *levels = f->use_level + b->first_use;
-    const OrrWatched *uses = f->uses + b->first_use;
-    b->stop = b->top_level;
-    b->stop_link = ORR_FLUID_NIL;
-    b->next_stop = ORR_LEVEL_NONE;
-    for (uint32_t u = 0; u < b->n_uses; u++) {
-        uint64_t level = levels[u];
-        if (level >= b->next_stop)
-            continue;
-        uint32_t link = uses[u].link;
-        if (level < b->stop) {
-            if (b->stop_link != link)
-                b->next_stop = b->stop;
-            b->stop = level;
-            b->stop_link = link;
-        } else if (b->stop_link != link) {
-            b->next_stop = level;
-        }
-    }
-}
-
 /* Where a bundle stopped before. */
 typedef struct {
     uint64_t stop, next_stop;
     uint32_t stop_link;
 } Stop;
-
-/* Where the bundle would stop without the link. */
-static uint64_t stop_without(const OrrBundle *b, uint32_t link) {
-    return b->stop_link == link ? b->next_stop : b->stop;
-}
-
-/* The level at which the link is full, as the others stop now: all rise, those stop that others
- * stop below it, and what they leave takes the rest higher, until nobody else stops below. */
-static uint64_t find_goal(OrrFluid *f, uint32_t link) {
-    OrrLinkState *l = &f->links[link];
-    if (!orr_fluid__can_bind(l))
-        return ORR_LEVEL_NONE;
-    if (l->n_uses > f->cap_risers) {
-        f->cap_risers = MAX(l->n_uses, 2 * f->cap_risers);
-        f->risers = g_renew(OrrRiser, f->risers, f->cap_risers);
-    }
-    OrrWide left = l->capacity, slope = l->slope;
-    uint32_t n = 0;
-    for (uint32_t u = l->first; u != ORR_FLUID_NIL; u = f->uses[u].next) {
-        uint32_t id = f->uses[u].bundle;
-        f->risers[n++] = (OrrRiser){stop_without(&f->bundles[id], link), f->uses[u].total, id};
-    }
-    while (n > 0) {
-        uint64_t level = orr_level__of_constraint(left, slope);
-        uint32_t n_before = n;
-        for (uint32_t i = 0; i < n;) {
-            const OrrRiser x = f->risers[i];
-            if (x.stop >= level) {
-                i++;
-                continue;
-            }
-            const OrrBundle *b = &f->bundles[x.bundle];
-            left -= (OrrWide)x.total * orr_fluid__rate_at(b, x.stop);
-            slope -= (OrrWide)x.total * b->scale;
-            f->risers[i] = f->risers[--n];
-        }
-        if (n == n_before)
-            return level;
-    }
-    l->slack = (OrrSlack)left - (OrrSlack)orr_fluid__margin(l);
-    return ORR_LEVEL_NONE;
-}
 
 static void heap_push(OrrFluid *f, OrrLinkEntry e) {
     if (f->n_heap == f->cap_heap) {
@@ -123,11 +47,12 @@ static OrrLinkEntry heap_pop(OrrFluid *f) {
     return top;
 }
 
-/* Below the lower of its level and its goal; an entry of that key may be there already. */
+/* Below the lower of its level and its goal; an entry of that key or a lower one may be there
+ * already. */
 static void queue_link(OrrFluid *f, uint32_t link) {
     OrrLinkState *l = &f->links[link];
     uint64_t key = MIN(l->goal, l->level);
-    if (l->goal == l->level || (l->queued == f->searches && l->key == key))
+    if (l->goal == l->level || (l->queued == f->searches && l->key <= key))
         return;
     l->queued = f->searches;
     l->key = key;
@@ -135,40 +60,83 @@ static void queue_link(OrrFluid *f, uint32_t link) {
 }
 
 static void look_at(OrrFluid *f, uint32_t link) {
-    OrrLinkState *l = &f->links[link];
-    l->goal = find_goal(f, link);
-    orr_fluid__show_goal(f, link);
+    orr_fluid__renew_goal(f, link);
     queue_link(f, link);
 }
 
-/* Do the goals of the bundle's other links depend on how its stop has moved? Not if both are above
- * the goal, nor if a link that stops nobody has room for the change. */
+/* The goal of the link of @use may depend on how the stop of its bundle has moved; not if both are
+ * above it. */
+static bool is_concerned(OrrFluid *f, const OrrBundle *b, const Stop *old, uint32_t use) {
+    const OrrWatched *w = &f->uses[use];
+    OrrLinkState *l = &f->links[w->link];
+    if (l->mode == ORR_LINK_QUIET)
+        return !orr_fluid__allow(f, use, orr_fluid__rate_at(b, b->stop));
+    uint64_t stop = orr_fluid__stop_without(b, w->link);
+    uint64_t old_stop = old->stop_link == w->link ? old->next_stop : old->stop;
+    if (stop == old_stop || (stop >= l->goal && old_stop >= l->goal))
+        return false;
+    if (stop < l->goal && old_stop < l->goal) {
+        OrrSlack change =
+            (OrrSlack)orr_fluid__rate_at(b, stop) - (OrrSlack)orr_fluid__rate_at(b, old_stop);
+        l->left -= (OrrSlack)w->total * change;
+        l->highest = MAX(l->highest, stop);
+    } else {
+        l->is_sound = false;
+    }
+    return true;
+}
+
+/* Looks for links other than this that how the bundle has moved concerns. */
 static void note_nearby(OrrFluid *f, const OrrBundle *b, const Stop *old, uint32_t link) {
-    const uint64_t *goals = f->use_goal + b->first_use;
-    const uint64_t *levels = f->use_level + b->first_use;
-    uint64_t lowest = MIN(b->stop, old->stop);
-    OrrSlack change =
-        (OrrSlack)orr_fluid__rate_at(b, b->stop) - (OrrSlack)orr_fluid__rate_at(b, old->stop);
+    const uint64_t *free = f->use_free + b->first_use;
+    uint64_t rate = orr_fluid__rate_at(b, b->stop);
     for (uint32_t u = 0; u < b->n_uses; u++) {
-        if (goals[u] <= lowest)
+        if (rate < free[u])
             continue;
-        const OrrWatched *use = &f->uses[b->first_use + u];
-        uint32_t other = use->link;
-        if (other == link)
+        uint32_t other = f->uses[b->first_use + u].link;
+        if (other == link || !is_concerned(f, b, old, b->first_use + u))
             continue;
         OrrLinkState *l = &f->links[other];
-        if (goals[u] == ORR_LEVEL_NONE && levels[u] == ORR_LEVEL_NONE) {
-            l->slack -= (OrrSlack)use->total * change;
-            if (l->slack >= 0)
-                continue;
-        }
-        uint64_t stop = stop_without(b, other);
-        uint64_t old_stop = old->stop_link == other ? old->next_stop : old->stop;
-        if (l->round == f->round || stop == old_stop || (stop >= l->goal && old_stop >= l->goal))
+        if (l->round == f->round)
             continue;
         l->round = f->round;
         orr_fluid__push(&f->nearby, other);
     }
+}
+
+/* Only where the bundle would stop without the link that stops it has changed: for that link, is
+ * one of the two below its goal? */
+static bool is_next_concerned(const OrrFluid *f, const OrrBundle *b, const Stop *old) {
+    return b->stop_link != ORR_FLUID_NIL &&
+           MIN(b->next_stop, old->next_stop) < f->links[b->stop_link].goal;
+}
+
+/* The level of the link has changed: for sends, or for rings. */
+static void tell(OrrFluid *f, uint32_t link, bool is_rings, uint64_t old_level) {
+    const OrrLinkState *l = &f->links[link];
+    uint64_t level = l->level;
+    for (uint32_t u = l->first[is_rings]; u != ORR_FLUID_NIL; u = f->uses[u].next) {
+        uint32_t id = f->uses[u].bundle;
+        OrrBundle *b = &f->bundles[id];
+        f->use_level[u] = is_rings ? l->shield : level;
+        if (link != b->stop_link && level >= b->next_stop && old_level > b->next_stop)
+            continue;
+        const Stop old = {b->stop, b->next_stop, b->stop_link};
+        orr_fluid__find_stop(f, b);
+        if (b->stop == old.stop && b->stop_link == old.stop_link && b->next_stop == old.next_stop)
+            continue;
+        orr_fluid__move(f, id);
+        if (b->stop != old.stop || b->stop_link != old.stop_link || is_next_concerned(f, b, &old))
+            note_nearby(f, b, &old, link);
+    }
+}
+
+/* Far below the level, unless one of the rings might stop there. */
+static uint64_t shield_for(const OrrFluid *f, const OrrLinkState *l) {
+    uint64_t highest = 0;
+    for (uint32_t u = l->first[1]; u != ORR_FLUID_NIL; u = f->uses[u].next)
+        highest = MAX(highest, f->bundles[f->uses[u].bundle].next_stop);
+    return highest < l->level / 2 ? highest + highest / 2 + 1 : l->level;
 }
 
 static void set_level(OrrFluid *f, uint32_t link, uint64_t level) {
@@ -177,19 +145,13 @@ static void set_level(OrrFluid *f, uint32_t link, uint64_t level) {
     l->level = level;
     f->round++;
     f->nearby.n = 0;
-    for (uint32_t u = l->first; u != ORR_FLUID_NIL; u = f->uses[u].next) {
-        uint32_t id = f->uses[u].bundle;
-        OrrBundle *b = &f->bundles[id];
-        f->use_level[u] = level;
-        if (link != b->stop_link && level >= b->next_stop && old_level > b->next_stop)
-            continue;
-        const Stop old = {b->stop, b->next_stop, b->stop_link};
-        orr_fluid__find_stop(f, b);
-        if (b->stop == old.stop && b->stop_link == old.stop_link && b->next_stop == old.next_stop)
-            continue;
-        orr_fluid__move(f, id);
-        note_nearby(f, b, &old, link);
+    tell(f, link, false, old_level);
+    if (level < l->shield || old_level == l->shield) {
+        l->shield = shield_for(f, l);
+        tell(f, link, true, old_level);
     }
+    if (level == ORR_LEVEL_NONE && l->goal == ORR_LEVEL_NONE)
+        orr_fluid__be_quiet(f, link);
     for (uint32_t i = 0; i < f->nearby.n; i++)
         look_at(f, f->nearby.ids[i]);
 }
@@ -206,15 +168,19 @@ static bool search(OrrFluid *f) {
     f->n_heap = 0;
     f->searches++;
     for (uint32_t i = 0; i < f->dirty.n; i++)
-        if (f->links[f->dirty.ids[i]].is_watched)
-            look_at(f, f->dirty.ids[i]);
+        if (f->links[f->dirty.ids[i]].is_watched) {
+            orr_fluid__find_goal(f, f->dirty.ids[i]);
+            queue_link(f, f->dirty.ids[i]);
+        }
     while (f->n_heap > 0) {
         OrrLinkEntry e = heap_pop(f);
         OrrLinkState *l = &f->links[e.link];
         if (l->key != e.key)
             continue; /* there is another */
         l->queued = 0;
-        if (l->level == l->goal || MIN(l->level, l->goal) != e.key)
+        if (MIN(l->level, l->goal) != e.key)
+            queue_link(f, e.link); /* it has become higher */
+        if (l->level == l->goal || l->queued != 0)
             continue;
         bool is_direct = l->goal < l->level || l->raised != f->searches;
         l->raised = f->searches;

@@ -45,15 +45,16 @@ static void add_bundle(OrrFluid *f, const OrrBundle *b) {
 static void set_level(OrrFluid *f, uint32_t link, uint64_t level) {
     OrrLinkState *l = &f->links[link];
     l->level = l->goal = level;
-    l->shown = orr_fluid__can_bind(l) ? level : 0;
-    l->slack = -1; /* not known: to be looked at when somebody moves */
+    l->mode = orr_fluid__can_bind(l) ? ORR_LINK_CLOSED : ORR_LINK_OPEN;
+    l->is_sound = false;
+    l->shield = level;
 }
 
 static void take_levels(OrrFluid *f, OrrBundle *b) {
     for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++) {
         const OrrLinkState *l = &f->links[f->uses[u].link];
-        f->use_level[u] = l->level;
-        f->use_goal[u] = l->shown;
+        f->use_level[u] = b->is_own ? l->shield : l->level;
+        f->use_free[u] = l->mode == ORR_LINK_OPEN ? UINT64_MAX : 0;
     }
     orr_fluid__find_stop(f, b);
 }
