@@ -23,7 +23,7 @@ OrrFluid *orr_fluid_new(const uint64_t *capacity, uint32_t n_links) {
     f->link_done = g_new0(OrrWide, n_links);
     for (uint32_t l = 0; l < n_links; l++) {
         g_assert(capacity[l] < ORR_MAX_CAPACITY);
-        f->links[l].capacity = (OrrWide)capacity[l] * ORR_COEF_ONE;
+        f->links[l].capacity = capacity[l];
         f->links[l].head = f->links[l].first[0] = f->links[l].first[1] = ORR_FLUID_NIL;
         f->links[l].level = f->links[l].goal = f->links[l].shield = ORR_LEVEL_NONE;
     }
@@ -142,7 +142,7 @@ static void link_out(OrrFluid *f, uint32_t record, uint32_t link) {
 static uint64_t top_of(const OrrFluid *f, const OrrActivity *a) {
     uint64_t top = a->cap;
     for (uint32_t u = 0; u < a->n_uses; u++) {
-        OrrWide capacity = f->links[a->uses[u].constraint].capacity;
+        OrrWide capacity = orr_fluid__capacity(&f->links[a->uses[u].constraint]);
         OrrWide alone =
             a->uses[u].coef == ORR_COEF_ONE ? capacity / ORR_COEF_ONE : capacity / a->uses[u].coef;
         top = MIN(top, (uint64_t)alone);
@@ -297,7 +297,7 @@ void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t byt
         orr_fluid__pledge(f, a, ceiling_of(f, a), 0);
         orr_fluid__unplace(f, f->records[r].activity);
     }
-    f->links[link].capacity = (OrrWide)bytes_per_s * ORR_COEF_ONE;
+    f->links[link].capacity = bytes_per_s;
     if (f->links[link].is_watched) {
         orr_fluid__open_or_close(f, link);
         orr_fluid__mark_dirty(f, link);

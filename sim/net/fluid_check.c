@@ -22,10 +22,10 @@ static char *link_flaw(const OrrFluid *f, uint32_t link) {
             (uint64_t)(pledged / ORR_COEF_ONE), (uint64_t)(l->pledged / ORR_COEF_ONE));
     if (!l->is_watched && orr_fluid__may_bind(l))
         return g_strdup_printf("link %u may bind, and is not watched", link);
-    if (usage > l->capacity)
-        return g_strdup_printf(
-            "link %u carries %" PRIu64 " bytes/s, more than its capacity of %" PRIu64, link,
-            (uint64_t)(usage / ORR_COEF_ONE), (uint64_t)(l->capacity / ORR_COEF_ONE));
+    if (usage > orr_fluid__capacity(l))
+        return g_strdup_printf("link %u carries %" PRIu64
+                               " bytes/s, more than its capacity of %" PRIu64,
+                               link, (uint64_t)(usage / ORR_COEF_ONE), l->capacity);
     return NULL;
 }
 

@@ -88,38 +88,40 @@ typedef enum {
 } OrrLinkMode;
 
 /* Sums over the activities on a link, in 1/ORR_COEF_ONE bytes per second. An activity that comes or
- * goes touches the first cache line and the last; a search the two between. */
+ * goes touches the first two cache lines, a search the last two. */
 typedef struct {
-    OrrWide capacity;
     OrrWide potential; /* usage if all were at their tops; up to capacity, the link never binds */
     OrrWide slope;     /* usage per unit of level, were all to rise, times 2^LEVEL_BITS */
     OrrWide pledged;   /* usage if all were at their ceilings: usage is no more */
+    uint64_t capacity; /* bytes per second */
+    uint64_t shield;   /* level as rings have it, no higher */
 
-    uint64_t level;   /* at which it is full and stops those that still rise, or ORR_LEVEL_NONE */
-    uint64_t goal;    /* what level should be, as the others are now */
+    uint64_t unit;  /* usage if all had 1 byte per second */
+    uint64_t level; /* at which it is full and stops those that still rise, or ORR_LEVEL_NONE */
+    uint64_t goal;  /* what level should be, as the others are now */
+    union {
+        uint64_t key;   /* in the search `seen`: of its entry in the heap, or ORR_LEVEL_NONE */
+        uint32_t local; /* in a full solve: its number */
+    };
+    uint32_t head, n_records;          /* activities */
+    uint32_t first[2];                 /* watched: bundles of sends, of rings (is_own) */
+    uint32_t n_uses;                   /* both */
+    uint32_t round, seen;              /* the last look, and search, that saw it */
+    uint8_t mode;                      /* OrrLinkMode */
+    bool is_watched;                   /* may bind: its level is looked for */
+    bool is_dirty : 1, is_relaxed : 1; /* in the lists of OrrFluid */
+    bool is_raised : 1;                /* its level, at once, in the search `seen` */
+    bool is_sound : 1;                 /* left and rising are those of its goal */
+    bool has_ring : 1;                 /* among those that rise */
+
     OrrSlack left;    /* if is_sound: what those leave that stop below the goal */
     OrrWide rising;   /* slope of the others */
-    uint64_t highest; /* none of those stops above */
-    uint64_t
-        gap; /* as long as it is this far above them a goal does not depend on how it was found */
-
-    OrrSlack slack;          /* if quiet: what the allowances leave */
-    uint64_t shield;         /* level as rings have it, no higher */
-    uint64_t key;            /* of its entry in the heap of the search `queued` */
-    uint32_t round;          /* last look that saw it */
-    uint32_t raised, queued; /* the last search that raised its level at once, that queued it */
-    uint32_t first[2];       /* watched: bundles of sends, of rings (is_own) */
-    uint8_t mode;            /* OrrLinkMode */
-    bool is_sound;           /* left and rising are those of its goal */
-    bool has_ring;           /* among those that rise */
-
-    uint64_t unit;             /* usage if all had 1 byte per second */
-    uint32_t head, n_records;  /* activities */
-    uint32_t n_uses;           /* watched: bundles */
-    uint32_t local;            /* its number in the problem of a full solve */
-    bool is_watched;           /* may bind: its level is looked for */
-    bool is_dirty, is_relaxed; /* in the lists of OrrFluid */
+    OrrSlack slack;   /* if quiet: what the allowances leave */
+    uint64_t highest; /* if is_sound: none of those below stops above that */
+    uint64_t gap; /* this far above it a goal does not depend on how it was found; 0: not known */
 } __attribute__((aligned(64))) OrrLinkState;
+
+G_STATIC_ASSERT(sizeof(OrrLinkState) == 192);
 
 typedef struct {
     uint32_t *ids;
@@ -209,9 +211,13 @@ static inline uint64_t orr_fluid__factor(const OrrUse *use) {
     return (uint64_t)use->count * use->coef;
 }
 
+static inline OrrWide orr_fluid__capacity(const OrrLinkState *l) {
+    return (OrrWide)l->capacity * ORR_COEF_ONE;
+}
+
 /* Could the activities of the link fill it? */
 static inline bool orr_fluid__can_bind(const OrrLinkState *l) {
-    return l->potential > l->capacity;
+    return l->potential > orr_fluid__capacity(l);
 }
 
 /* Twice what the rounding of rates (1 byte per second each) and of the level may hide: kept free
@@ -223,7 +229,7 @@ static inline OrrWide orr_fluid__margin(const OrrLinkState *l) {
 /* Could the activities of the link fill it with what is pledged to them? If not its level is
  * ORR_LEVEL_NONE whatever they do below their ceilings. */
 static inline bool orr_fluid__may_bind(const OrrLinkState *l) {
-    return orr_fluid__can_bind(l) && l->pledged + orr_fluid__margin(l) > l->capacity;
+    return orr_fluid__can_bind(l) && l->pledged + orr_fluid__margin(l) > orr_fluid__capacity(l);
 }
 
 /* Where the bundle would stop without the link. */

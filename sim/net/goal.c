@@ -64,6 +64,14 @@ void orr_fluid__count_out(OrrFluid *f, uint32_t use) {
     count(f, use, -(OrrSlack)f->uses[use].factor);
 }
 
+/* Per unit of @unit, of which there may be less than one: rounded down, or less. */
+static uint64_t share(OrrSlack slack, uint64_t unit) {
+    int shift = 0;
+    while (slack >> 63 > 0) /* 64-bit division is fast */
+        slack >>= 8, shift += 8;
+    return slack <= 0 ? 0 : (uint64_t)slack / unit << shift;
+}
+
 bool orr_fluid__allow(OrrFluid *f, uint32_t use, uint64_t rate) {
     const OrrWatched *w = &f->uses[use];
     OrrLinkState *l = &f->links[w->link];
@@ -71,13 +79,10 @@ bool orr_fluid__allow(OrrFluid *f, uint32_t use, uint64_t rate) {
     if (f->use_free[use] == 0 || more > l->slack)
         return false;
     l->slack -= more;
-    f->use_free[use] = rate + 1;
-    if (l->slack / 4 < w->total)
-        return true;
-    uint64_t extra = (uint64_t)(l->slack / 4 / w->total); /* for the next time */
+    uint64_t extra = share(l->slack / 4, w->total); /* for the next time */
     extra = MIN(extra, f->bundles[w->bundle].top - rate);
     l->slack -= (OrrSlack)w->total * extra;
-    f->use_free[use] += extra;
+    f->use_free[use] = rate + 1 + extra;
     return true;
 }
 
@@ -85,7 +90,7 @@ void orr_fluid__be_quiet(OrrFluid *f, uint32_t link) {
     OrrLinkState *l = &f->links[link];
     if (l->mode == ORR_LINK_OPEN)
         return;
-    OrrSlack slack = (OrrSlack)l->capacity - (OrrSlack)orr_fluid__margin(l);
+    OrrSlack slack = (OrrSlack)orr_fluid__capacity(l) - (OrrSlack)orr_fluid__margin(l);
     for (int i = 0; i < 2; i++)
         for (uint32_t u = l->first[i]; u != ORR_FLUID_NIL; u = f->uses[u].next) {
             const OrrBundle *b = &f->bundles[f->uses[u].bundle];
@@ -96,9 +101,7 @@ void orr_fluid__be_quiet(OrrFluid *f, uint32_t link) {
     l->mode = ORR_LINK_QUIET;
     l->is_sound = false;
     l->slack = slack;
-    if (slack / 2 < (OrrSlack)l->unit)
-        return;
-    uint64_t extra = (uint64_t)(slack / 2 / l->unit); /* half of it for all, half for who asks */
+    uint64_t extra = share(slack / 2, l->unit); /* half of it for all, half for who asks */
     for (int i = 0; i < 2; i++)
         for (uint32_t u = l->first[i]; u != ORR_FLUID_NIL; u = f->uses[u].next) {
             uint64_t above = f->bundles[f->uses[u].bundle].top - (f->use_free[u] - 1);
@@ -119,7 +122,7 @@ static uint64_t fill(OrrFluid *f, uint32_t link) {
         f->cap_risers = MAX(l->n_uses, 2 * f->cap_risers);
         f->risers = g_renew(OrrRiser, f->risers, f->cap_risers);
     }
-    l->left = (OrrSlack)l->capacity;
+    l->left = (OrrSlack)orr_fluid__capacity(l);
     l->rising = l->slope;
     l->highest = 0;
     uint32_t n = 0;
@@ -156,18 +159,19 @@ static uint64_t fill(OrrFluid *f, uint32_t link) {
  * level away. */
 static void find_gap(OrrLinkState *l) {
     OrrWide margin = orr_fluid__margin(l);
+    l->gap = ORR_LEVEL_NONE;
     if (margin >> 64 != 0 || l->rising >> 64 != 0)
         return;
     OrrWide gap = (margin << ORR_LEVEL_BITS) / (uint64_t)l->rising + 1;
-    l->gap = (uint64_t)gap;
-    l->is_sound = gap >> 62 == 0;
+    if (gap >> 64 == 0)
+        l->gap = (uint64_t)gap;
 }
 
 void orr_fluid__find_goal(OrrFluid *f, uint32_t link) {
     OrrLinkState *l = &f->links[link];
     l->goal = fill(f, link);
-    if (l->goal != ORR_LEVEL_NONE)
-        find_gap(l);
+    l->is_sound = l->goal != ORR_LEVEL_NONE;
+    l->gap = 0; /* not known */
     if (l->goal == ORR_LEVEL_NONE && l->level == ORR_LEVEL_NONE)
         orr_fluid__be_quiet(f, link);
     else if (l->mode == ORR_LINK_QUIET)
@@ -194,6 +198,8 @@ void orr_fluid__renew_goal(OrrFluid *f, uint32_t link) {
     OrrLinkState *l = &f->links[link];
     if (l->is_sound && l->left >= 0) {
         uint64_t goal = orr_level__of_constraint((OrrWide)l->left, l->rising);
+        if (l->gap == 0)
+            find_gap(l);
         if (is_same_side(f, l, link, goal)) {
             l->goal = goal;
             return;

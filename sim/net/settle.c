@@ -52,9 +52,13 @@ static OrrLinkEntry heap_pop(OrrFluid *f) {
 static void queue_link(OrrFluid *f, uint32_t link) {
     OrrLinkState *l = &f->links[link];
     uint64_t key = MIN(l->goal, l->level);
-    if (l->goal == l->level || (l->queued == f->searches && l->key <= key))
+    if (l->seen != f->searches) {
+        l->seen = f->searches;
+        l->key = ORR_LEVEL_NONE;
+        l->is_raised = false;
+    }
+    if (l->goal == l->level || l->key <= key)
         return;
-    l->queued = f->searches;
     l->key = key;
     heap_push(f, (OrrLinkEntry){key, link});
 }
@@ -177,13 +181,13 @@ static bool search(OrrFluid *f) {
         OrrLinkState *l = &f->links[e.link];
         if (l->key != e.key)
             continue; /* there is another */
-        l->queued = 0;
+        l->key = ORR_LEVEL_NONE;
         if (MIN(l->level, l->goal) != e.key)
             queue_link(f, e.link); /* it has become higher */
-        if (l->level == l->goal || l->queued != 0)
+        if (l->level == l->goal || l->key != ORR_LEVEL_NONE)
             continue;
-        bool is_direct = l->goal < l->level || l->raised != f->searches;
-        l->raised = f->searches;
+        bool is_direct = l->goal < l->level || !l->is_raised;
+        l->is_raised = true;
         f->stats.solves++;
         f->stats.solved_activities += l->n_uses;
         n_looked += l->n_uses + PER_LEVEL;

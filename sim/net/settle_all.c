@@ -15,7 +15,7 @@ static uint32_t local_link(OrrFluid *f, uint32_t link) {
     }
     l->round = f->round;
     l->local = f->problem.n_links++;
-    f->problem.capacity[l->local] = l->capacity;
+    f->problem.capacity[l->local] = orr_fluid__capacity(l);
     f->problem.link[l->local] = link;
     return l->local;
 }

@@ -29,7 +29,7 @@ static bool is_calm(const OrrLinkState *l) {
         return false;
     if (l->n_records <= ORR_FLUID_MAX_KEY)
         return !orr_fluid__may_bind(l);
-    OrrWide most = l->capacity - l->capacity / 4;
+    OrrWide most = orr_fluid__capacity(l) / 4 * 3;
     return l->potential <= most || l->pledged + orr_fluid__margin(l) <= most;
 }
 
