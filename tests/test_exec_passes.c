@@ -248,12 +248,13 @@ static void test_random_programs_take_the_same_time_on_links_they_share(void **s
     compare_all((RandomJob){.seed = 500001, .has_links = true});
 }
 
-/* Found among 80,000 programs: rates that changed twice at one instant left the path with the first
- * change, a few nanoseconds off. */
-static void test_programs_whose_paths_were_found_to_differ(void **state) {
+/* Found among 140,000 programs: rates that changed twice at one instant left the path with the
+ * first change, a few nanoseconds off; in the last one TP streams of single ranks were held back by
+ * a pass although they ran ahead of the kernels. */
+static void test_programs_that_were_found_to_differ(void **state) {
     (void)state;
-    static const uint64_t seeds[] = {76879,  80216,  86808,  88124,  98762,
-                                     107407, 108956, 110783, 120719, 129036};
+    static const uint64_t seeds[] = {76879,  80216,  86808,  88124,  98762, 107407,
+                                     108956, 110783, 120719, 129036, 177970};
     uint64_t n_events[2] = {0};
     for (uint32_t i = 0; i < G_N_ELEMENTS(seeds); i++)
         assert_true(compare((RandomJob){.seed = seeds[i]}, n_events));
@@ -266,7 +267,7 @@ static void test_chains_take_the_same_time_with_tails_of_passes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_programs_whose_paths_were_found_to_differ),
+        cmocka_unit_test(test_programs_that_were_found_to_differ),
         cmocka_unit_test(test_random_programs_take_the_same_time_with_passes),
         cmocka_unit_test(test_random_programs_take_the_same_time_on_links_they_share),
         cmocka_unit_test(test_chains_take_the_same_time_with_tails_of_passes),

@@ -59,8 +59,8 @@ static bool has_known_items(const OrrExec *x, const OrrCompiledSegment *cs) {
  * is the last of them. Beyond all if there is none. */
 static uint32_t meeting_of(const OrrExec *x, const OrrCompiledSegment *cs) {
     uint32_t n = 0;
-    if (x->passes->most_members == 1)
-        return cs->n_items[ORR_STREAM_TP] > 0;
+    if (x->passes->most_members == 1 && cs->n_items[ORR_STREAM_TP] == 0)
+        return 0; /* alone, on one stream */
     while (n < cs->n_items[ORR_STREAM_TP] &&
            need_of(x, orr_pass__item(x, cs, ORR_STREAM_TP, n), ORR_STREAM_COMPUTE) == 0)
         n++;
