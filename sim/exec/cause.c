@@ -10,19 +10,19 @@
 
 static const OrrMet no_met = {.rank = ORR_NONE, .cause = ORR_NONE, .record = ORR_NONE};
 
-/* Streams of sends and receives. */
-static void sent_new(OrrExec *x) {
+/* Streams of batches of sends and receives. */
+static void lates_new(OrrExec *x) {
     OrrCauses *c = x->causes;
     const OrrProgram *p = x->bound->program;
-    memset(c->sent_of, UINT8_MAX, sizeof c->sent_of);
+    memset(c->late_of, UINT8_MAX, sizeof c->late_of);
     for (uint32_t i = 0; i < p->n_ops; i++)
-        if (p->ops[i].kind == ORR_OP_P2P && c->sent_of[p->ops[i].stream] == UINT8_MAX)
-            c->sent_of[p->ops[i].stream] = c->n_sent++;
-    gsize n = (gsize)x->bound->n_ranks * c->n_sent;
-    c->sent = orr_large_new((n + 1) * sizeof *c->sent);
+        if (p->ops[i].kind == ORR_OP_P2P && p->p2ps[p->ops[i].what].n_parts > 1 &&
+            c->late_of[p->ops[i].stream] == UINT8_MAX)
+            c->late_of[p->ops[i].stream] = c->n_lates++;
+    gsize n = (gsize)x->bound->n_ranks * c->n_lates;
     c->lates = orr_large_new((n + 1) * sizeof *c->lates);
     for (gsize i = 0; i < n; i++)
-        c->sent[i] = c->lates[i] = no_met;
+        c->lates[i] = no_met;
 }
 
 void orr_exec__causes_new(OrrExec *x) {
@@ -30,9 +30,12 @@ void orr_exec__causes_new(OrrExec *x) {
         return;
     gsize n = x->bound->n_ranks, n_lanes = n * ORR_N_STREAMS;
     OrrCauses *c = x->causes = g_new0(OrrCauses, 1);
-    sent_new(x);
+    lates_new(x);
     c->lanes = orr_large_new((n_lanes + 1) * sizeof *c->lanes);
     c->syncs = g_new(uint32_t, n + 1);
+    c->is_first = g_new(uint8_t, n + 1);
+    /* the mean of jitter looks at what lies before the step, too */
+    memset(c->is_first, x->max_steps > 1 && !(x->options->jitter_frac > 0), n + 1);
     c->ends = g_new0(OrrStepCause, x->max_steps);
     c->floor_ns = INT64_MIN;
     for (gsize i = 0; i < n_lanes; i++)
@@ -53,9 +56,9 @@ void orr_exec__causes_clear(OrrExec *x) {
     g_free(c->marks);
     g_free(c->before);
     free(c->lanes);
-    free(c->sent);
     free(c->lates);
     g_free(c->syncs);
+    g_free(c->is_first);
     g_free(c->ends);
     g_free(c->ways);
     g_free(c->way_records);
@@ -90,10 +93,19 @@ static void end_with(OrrExec *x, uint32_t r, uint32_t s, uint32_t id) {
     *orr_exec__lane_cause(x, r, s) = (OrrLaneCause){id, ORR_NONE};
 }
 
+/* An item of a step that is never told ends. */
+static bool ends_first(OrrExec *x, uint32_t r, uint32_t s) {
+    if (x->causes->is_first[r])
+        end_with(x, r, s, ORR_NONE);
+    return x->causes->is_first[r];
+}
+
 /* A block of the stream ends now. */
 void orr_exec__cause_block(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     const OrrLane *l = &x->ranks[r].lane[s];
     uint32_t id;
+    if (ends_first(x, r, s))
+        return;
     OrrCause *cause = orr_exec__cause_add(x, ORR_CAUSE_BLOCK, ORR_CAUSE_N_NS, &id);
     cause->rank = r;
     cause->pred = l->pred;
@@ -139,47 +151,51 @@ static uint32_t record_of(OrrExec *x, OrrMet *met) {
 
 /* The collective of the stream ends now with the meeting. */
 void orr_exec__cause_coll(OrrExec *x, uint32_t r, uint32_t s, OrrMet *met) {
-    end_with(x, r, s, record_of(x, met));
+    if (!ends_first(x, r, s))
+        end_with(x, r, s, record_of(x, met));
 }
 
-static OrrMet *of_lane(const OrrExec *x, OrrMet *mets, uint32_t r, uint32_t s) {
-    return &mets[(gsize)r * x->causes->n_sent + x->causes->sent_of[s]];
+static OrrMet *late_of(const OrrExec *x, uint32_t r, uint32_t s) {
+    return &x->causes->lates[(gsize)r * x->causes->n_lates + x->causes->late_of[s]];
 }
 
-/* The sends and receives that have ended last on the stream become a record. */
-uint32_t orr_exec__cause_sent(OrrExec *x, uint32_t r, uint32_t s) {
-    return orr_exec__lane_cause(x, r, s)->last = record_of(x, of_lane(x, x->causes->sent, r, s));
-}
-
-/* Sends and receives end now. Who came himself later than the others waited for none of them. */
-static void end_sent(OrrExec *x, uint32_t r, uint32_t s, const OrrMet *met) {
-    OrrMet *sent = of_lane(x, x->causes->sent, r, s);
-    *sent = *met;
-    if (met->ns[ORR_CAUSE_ARRIVED] < x->ranks[r].lane[s].start_ns)
-        *sent = orr_exec__met(x, r, s, met->ns[ORR_CAUSE_ARRIVED], met->ns[ORR_CAUSE_PART]);
-    end_with(x, r, s, ORR_CAUSE_SENT);
+/* Sends and receives end now. Who came himself later than the others waited for none of them; else
+ * both sides share a record. */
+static void end_sent(OrrExec *x, uint32_t r, uint32_t s, OrrMet *met) {
+    int64_t arrived_ns = met->ns[ORR_CAUSE_ARRIVED];
+    if (ends_first(x, r, s))
+        return;
+    if (arrived_ns >= x->ranks[r].lane[s].start_ns) {
+        end_with(x, r, s, record_of(x, met));
+        return;
+    }
+    OrrMet own = orr_exec__met(x, r, s, arrived_ns, met->ns[ORR_CAUSE_PART]);
+    end_with(x, r, s, record_of(x, &own));
 }
 
 /* A part of sends and receives ends now: of all who came last the smallest counts. */
-void orr_exec__cause_part(OrrExec *x, uint32_t r, uint32_t s, const OrrMet *met) {
+void orr_exec__cause_part(OrrExec *x, uint32_t r, uint32_t s, OrrMet *met) {
     const OrrLane *l = &x->ranks[r].lane[s];
     if (x->bound->program->p2ps[orr_exec__head(x, r, s)->what].n_parts == 1) {
         end_sent(x, r, s, met);
         return;
     }
-    OrrMet *late = of_lane(x, x->causes->lates, r, s);
+    OrrMet *late = late_of(x, r, s);
     int64_t arrived_ns = met->ns[ORR_CAUSE_ARRIVED];
     uint32_t so_far = late->rank == ORR_NONE ? r : late->rank;
     if (arrived_ns > l->arrived_ns || (arrived_ns == l->arrived_ns && met->rank < so_far))
         *late = *met;
     late->ns[ORR_CAUSE_PART] = met->ns[ORR_CAUSE_PART];
+    late->record = ORR_NONE; /* of its own, since it ends with the last part */
     if (l->pending == 1)
         orr_exec__cause_batch(x, r, s);
 }
 
 /* The last part ends now, or all had been delivered before. */
 void orr_exec__cause_batch(OrrExec *x, uint32_t r, uint32_t s) {
-    OrrMet *late = of_lane(x, x->causes->lates, r, s);
+    OrrMet none = no_met;
+    bool is_single = x->causes->late_of[s] == UINT8_MAX; /* delivered before it was waited for */
+    OrrMet *late = is_single ? &none : late_of(x, r, s);
     if (late->rank == ORR_NONE || late->rank == r)
         *late = orr_exec__met(x, r, s, x->ranks[r].lane[s].arrived_ns, late->ns[ORR_CAUSE_PART]);
     late->ns[ORR_CAUSE_END] = x->now_ns;
@@ -190,6 +206,7 @@ void orr_exec__cause_batch(OrrExec *x, uint32_t r, uint32_t s) {
 /* The rank has ended the step with the last item of stream @s. */
 void orr_exec__cause_step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step) {
     OrrStepCause *end = &x->causes->ends[step];
+    x->causes->is_first[r] = 0;
     if (x->now_ns < end->end_ns || (x->now_ns == end->end_ns && r > end->spot.rank))
         return;
     *end = (OrrStepCause){x->now_ns,
@@ -206,4 +223,5 @@ void orr_exec__cause_floor(OrrExec *x, uint32_t step) {
     OrrCauses *c = x->causes;
     int64_t since_first = c->ends[step].end_ns - c->ends[0].end_ns;
     c->floor_ns = c->ends[step].end_ns - since_first / (x->max_steps - 1) - 1;
+    c->ends[step].spot.cause = ORR_NONE; /* it will not be told */
 }

@@ -50,11 +50,9 @@ typedef struct {
 
 /* Of a stream of a rank. */
 typedef struct {
-    uint32_t last;   /* record of the last item that has ended; ORR_CAUSE_SENT: no record yet */
+    uint32_t last;   /* record of the last item that has ended */
     uint32_t waited; /* of what the item under way waited for */
 } OrrLaneCause;
-
-#define ORR_CAUSE_SENT (ORR_NONE - 1) /* see OrrCauses.sent */
 
 /* The last rank to end a step, the smallest of equals, and its last item. */
 typedef struct {
@@ -70,11 +68,12 @@ struct OrrCauses {
     uint32_t *before;                  /* of 64 words each: words to be kept before */
     OrrLaneCause *lanes;               /* [n_ranks * ORR_N_STREAMS] */
     uint32_t *syncs;                   /* [n_ranks] what the last host synchronisation waited for */
-    /* Most sends are waited for by nobody: the last of a stream becomes a record if it is. */
-    uint8_t sent_of[ORR_N_STREAMS]; /* below n_sent; UINT8_MAX: no stream of sends */
-    uint32_t n_sent;
-    OrrMet *sent;       /* [n_ranks * n_sent] */
-    OrrMet *lates;      /* [n_ranks * n_sent] of a batch under way: who came last so far */
+    /* [n_ranks] has yet to end the first step: until then records are not needed, since the step
+     * that is told is a later one */
+    uint8_t *is_first;
+    uint8_t late_of[ORR_N_STREAMS]; /* below n_lates; UINT8_MAX: no stream of batches */
+    uint32_t n_lates;
+    OrrMet *lates;      /* [n_ranks * n_lates] of a batch under way: who came last so far */
     OrrStepCause *ends; /* [max_steps] */
     int64_t floor_ns;   /* the path that is told goes back to here at most */
     /* of the pass in hand */
@@ -91,24 +90,19 @@ static inline OrrCause *orr_exec__cause(const OrrExec *x, uint32_t id) {
 }
 /* cause.c: with a path wanted only */
 OrrCause *orr_exec__cause_add(OrrExec *x, OrrCauseType type, uint32_t n_ns, uint32_t *id);
-uint32_t orr_exec__cause_sent(OrrExec *x, uint32_t r, uint32_t s);
 /* Record of the last item of a stream that has ended. */
-static inline uint32_t orr_exec__last_cause(OrrExec *x, uint32_t r, uint32_t s) {
-    uint32_t last = orr_exec__lane_cause(x, r, s)->last;
-    return last == ORR_CAUSE_SENT ? orr_exec__cause_sent(x, r, s) : last;
+static inline uint32_t orr_exec__last_cause(const OrrExec *x, uint32_t r, uint32_t s) {
+    return orr_exec__lane_cause(x, r, s)->last;
 }
 /* A send or receive of the stream ends soon. */
 static inline void orr_exec__cause_prefetch(const OrrExec *x, uint32_t r, uint32_t s) {
-    const OrrCauses *c = x->causes;
-    if (c->sent_of[s] < c->n_sent)
-        __builtin_prefetch(&c->sent[(gsize)r * c->n_sent + c->sent_of[s]], 1);
-    __builtin_prefetch(&c->lanes[(gsize)r * ORR_N_STREAMS + s], 1);
+    __builtin_prefetch(&x->causes->lanes[(gsize)r * ORR_N_STREAMS + s], 1);
 }
 void orr_exec__cause_block(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
 OrrMet orr_exec__met(const OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns,
                      int64_t latency_ns);
 void orr_exec__cause_coll(OrrExec *x, uint32_t r, uint32_t s, OrrMet *met);
-void orr_exec__cause_part(OrrExec *x, uint32_t r, uint32_t s, const OrrMet *met);
+void orr_exec__cause_part(OrrExec *x, uint32_t r, uint32_t s, OrrMet *met);
 void orr_exec__cause_batch(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__cause_step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step);
 void orr_exec__cause_floor(OrrExec *x, uint32_t step);

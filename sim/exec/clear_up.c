@@ -19,11 +19,9 @@ static void visit_rank(OrrExec *x, uint32_t r, Visit *visit) {
         OrrLaneCause *lane = orr_exec__lane_cause(x, r, s);
         visit(c, &lane->last);
         visit(c, &lane->waited);
-        if (lane->last == ORR_CAUSE_SENT)
-            visit(c, &c->sent[(gsize)r * c->n_sent + c->sent_of[s]].cause);
     }
-    for (uint32_t i = 0; i < c->n_sent; i++)
-        visit(c, &c->lates[(gsize)r * c->n_sent + i].cause);
+    for (uint32_t i = 0; i < c->n_lates; i++)
+        visit(c, &c->lates[(gsize)r * c->n_lates + i].cause);
     visit(c, &c->syncs[r]);
     for (uint32_t k = 0; x->passes && k < ORR_PASS_LANES; k++)
         visit(c, &x->passes->begins[r].made[k]);
@@ -53,7 +51,7 @@ static void visit_roots(OrrExec *x, Visit *visit) {
 }
 
 static void mark(OrrCauses *c, uint32_t *id) {
-    if (*id < ORR_CAUSE_SENT)
+    if (*id != ORR_NONE)
         c->marks[*id >> 6] |= UINT64_C(1) << (*id & 63);
 }
 
@@ -90,7 +88,7 @@ static void sweep(OrrExec *x) {
 }
 
 static void rename_to(OrrCauses *c, uint32_t *id) {
-    if (*id >= ORR_CAUSE_SENT)
+    if (*id == ORR_NONE)
         return;
     g_assert(c->marks[*id >> 6] >> (*id & 63) & 1); /* whoever is asked for has been kept */
     uint64_t below = c->marks[*id >> 6] & ((UINT64_C(1) << (*id & 63)) - 1);

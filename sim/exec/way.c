@@ -248,6 +248,8 @@ static bool is_in_tail(const OrrPassTail *tail, const OrrPassSpot *at) {
 }
 
 uint32_t orr_exec__way(OrrExec *x, OrrPassWork *w, OrrPassSpot at) {
+    if (x->causes->is_first[w->members[at.member].rank])
+        return ORR_NONE;
     bool is_tail = is_in_tail(w->tail, &at);
     if (is_tail && w->tail_way == ORR_NONE)
         w->tail_way = record_at(x, w, way_of(x, w, w->tail->first_coll - 1));
@@ -255,6 +257,7 @@ uint32_t orr_exec__way(OrrExec *x, OrrPassWork *w, OrrPassSpot at) {
         return w->tail_way;
     return record_at(x, w, at.lane == 1 ? way_of(x, w, at.item) : begin_of(x, w, at));
 }
+
 /* Returns what of the record is behind the begins. */
 static const int64_t *unpack(OrrPassWork *w, const OrrCause *pass) {
     const uint32_t *narrow = (const uint32_t *)(const void *)(pass->ns + PACKED);
