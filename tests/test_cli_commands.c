@@ -86,6 +86,11 @@ static void test_bad_command_lines_are_told_with_what_would_do(void **state) {
         {"step no-such-record.json", 3, {"no-such-record.json"}},
         {"step tiny --calibration none-such", 3, {"none-such"}},
         {"step tiny -o /no/such/folder/x", 4, {"/no/such/folder"}},
+        {"step tiny --perturb gpu", 3, {"orrery: --perturb: perturbation gpu: TARGET=VALUE"}},
+        {"step tiny --jitter 9", 3, {"orrery: --jitter: ", "0 to 0.2"}},
+        {"step tiny --waits -", 2, {"the report and --waits", "-o FILE"}},
+        {"step tiny --waits - --json -o -", 2, {"both go to standard output"}},
+        {"step tiny --waits - --dump-program - -o /dev/null", 2, {"--waits and --dump-program"}},
     };
     (void)state;
     check(cases, G_N_ELEMENTS(cases));
@@ -242,12 +247,10 @@ static void test_s12_small_model_is_called_small(void **state) {
 }
 
 /* A saved record runs again, with its overrides, to the same bytes. */
-static void test_saved_record_runs_again(void **state) {
-    (void)state;
+static void run_again(const char *job) {
     g_autofree char *folder = g_dir_make_tmp("orrery-cli-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(folder, "run.json", NULL);
-    g_autofree char *save =
-        g_strdup_printf("step tiny-pipeline --set batch.micro=1 --json -o %s", path);
+    g_autofree char *save = g_strdup_printf("step %s --json -o %s", job, path);
     g_autofree char *again = g_strdup_printf("step %s --json", path);
     Result first = orrery(save);
     assert_int_equal(first.status, 0);
@@ -260,6 +263,16 @@ static void test_saved_record_runs_again(void **state) {
     result_clear(&first), result_clear(&second);
     g_unlink(path);
     g_rmdir(folder);
+}
+
+static void test_saved_record_runs_again(void **state) {
+    (void)state;
+    run_again("tiny-pipeline --set batch.micro=1");
+}
+
+static void test_saved_record_with_seeds_runs_them_again(void **state) {
+    (void)state;
+    run_again("tiny-pipeline --seed 5 --seeds 3 --perturb 'gpu:*:speed~normal(1,0.01)'");
 }
 
 /* A job of one's own is found again by its path, and a change of it since is told. */
@@ -396,6 +409,7 @@ int main(void) {
         cmocka_unit_test(test_s49_report_shows_group_members_and_whether_they_leave_the_node),
         cmocka_unit_test(test_s12_small_model_is_called_small),
         cmocka_unit_test(test_saved_record_runs_again),
+        cmocka_unit_test(test_saved_record_with_seeds_runs_them_again),
         cmocka_unit_test(test_record_of_own_job_file_tells_what_changed),
         cmocka_unit_test(test_failed_run_leaves_the_old_file),
         cmocka_unit_test(test_waits_are_a_row_a_rank_that_adds_up),

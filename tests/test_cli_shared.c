@@ -245,6 +245,9 @@ static void test_events_and_trace_tell_the_same_story(void **state) {
     (void)state;
     g_autofree char *out = good("run --shared two-racks-a-day --set share.policy=preempt --set "
                                 "failures.node_mtbf=5d --events e.csv --trace t.json --csv");
+    assert_true(g_str_has_prefix(out, "name,"));
+    assert_non_null(strstr(out, ",cost_usd,schema\n"));
+    assert_true(g_str_has_suffix(out, ",orrery.share/1\n"));
     g_autofree char *events = get("e.csv"), *trace = get("t.json");
     assert_true(g_str_has_prefix(events, "event,begin_ns,end_ns,job,does,units,node,nodes\n"));
     assert_non_null(strstr(events, "\nended,"));

@@ -65,7 +65,7 @@ static Costs costs(const char *job, const char *sets, const char *jitter, uint32
     g_autofree char *all = g_strdup_printf("%s;perturb.j=jitter=%s", sets, jitter);
     g_autoptr(GError) error = NULL;
     Step *s = step_new(job, all, 0);
-    if (!orr_step_run_seeds(s->run, n_seeds, 0, &error))
+    if (!orr_step_run_seeds(s->run, &(OrrStepSeeds){.n_seeds = n_seeds, .n_threads = 0}, &error))
         fail_msg("%s", error->message);
     const OrrRecordPercentiles *p = &s->record->percentiles;
     Costs c = {(double)s->record->sound_step_time_ns, (double)s->record->step_time_ns,
@@ -153,7 +153,8 @@ static void test_a_drawn_step_is_its_seeds_and_no_jitter_is_none(void **state) {
     for (uint32_t threads = 1; threads <= 3; threads += 2) {
         g_autoptr(GError) error = NULL;
         Step *s = step_new("tiny-pipeline", some, STEP_CHECKED);
-        assert_true(orr_step_run_seeds(s->run, 4, threads, &error));
+        assert_true(orr_step_run_seeds(s->run, &(OrrStepSeeds){.n_seeds = 4, .n_threads = threads},
+                                       &error));
         assert_true(llabs(s->record->percentiles.mean_ns - sum / 4) <= 1);
         step_free(s);
     }

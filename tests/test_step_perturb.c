@@ -301,7 +301,7 @@ static void test_a_table_is_what_its_rows_say(void **state) {
 static void percentiles(const char *sets, uint32_t n_threads, OrrRecordPercentiles *out) {
     g_autoptr(GError) error = NULL;
     Step *s = step_new("tiny-pipeline", sets, 0);
-    if (!orr_step_run_seeds(s->run, 12, n_threads, &error))
+    if (!orr_step_run_seeds(s->run, &(OrrStepSeeds){.n_seeds = 12, .n_threads = n_threads}, &error))
         fail_msg("%s", error->message);
     *out = s->record->percentiles;
     step_free(s);
@@ -333,7 +333,7 @@ static void test_seeds_without_a_draw_are_refused(void **state) {
     (void)state;
     g_autoptr(GError) error = NULL;
     Step *s = step_new("tiny-pipeline", SMALL, 0);
-    assert_false(orr_step_run_seeds(s->run, 4, 1, &error));
+    assert_false(orr_step_run_seeds(s->run, &(OrrStepSeeds){.n_seeds = 4, .n_threads = 1}, &error));
     assert_int_equal(error->code, ORR_ERROR_USAGE);
     step_free(s);
 }

@@ -15,7 +15,8 @@ typedef struct {
     OrrBound *whole; /* of all ranks, for seeds that draw nothing but jitter; or NULL */
     OrrPace *pace;   /* of the program of @run; NULL: seeds are executed */
     uint32_t n;
-    gint next; /* seed; atomic */
+    gint next;         /* seed; atomic */
+    GAsyncQueue *done; /* a token a seed */
     double *step_ns;
     GError **errors; /* [n] */
 } Seeds;
@@ -25,8 +26,9 @@ static bool changes_places(const OrrStepRun *run) {
            orr_cluster_spec(run->cluster)->routing == ORR_ROUTE_ECMP_HASH;
 }
 
-#define MOST_HARDWARE 2 /* ours: where half of the ranks are of a kind of their own little folds   \
-                         */
+#define MOST_HARDWARE                                                                              \
+    2 /* ours: where half of the ranks are of a kind of their own little folds                     \
+       */
 
 static OrrBound *fold(const OrrStepRun *run, const OrrBound *bound) {
     bool is_whole = run->request->is_unfolded || orr_perturbs_jitter(run->perturbs) > 0;
@@ -87,6 +89,7 @@ static gpointer worker(gpointer data) {
         if (i >= s->n)
             return NULL;
         run_seed(s, i, &s->step_ns[i], &s->errors[i]);
+        g_async_queue_push(s->done, s);
     }
 }
 
@@ -111,38 +114,51 @@ static bool bind_whole(Seeds *s, GError **error) {
     return s->whole != NULL;
 }
 
-bool orr_step_run_seeds(OrrStepRun *run, uint32_t n_seeds, uint32_t n_threads, GError **error) {
+/* On as many threads as @in says. */
+static void run_all(Seeds *s, const OrrStepSeeds *in) {
+    uint32_t n_threads =
+        CLAMP(in->n_threads ? in->n_threads : g_get_num_processors(), 1, in->n_seeds);
+    g_autofree GThread **threads = g_new(GThread *, n_threads);
+    s->done = g_async_queue_new();
+    for (uint32_t t = 0; t < n_threads; t++)
+        threads[t] = g_thread_new("seed", worker, s);
+    for (uint32_t i = 0; i < s->n; i++) {
+        g_async_queue_pop(s->done);
+        if (in->progress)
+            in->progress(in->progress_data, i + 1);
+    }
+    for (uint32_t t = 0; t < n_threads; t++)
+        g_thread_join(threads[t]);
+    g_async_queue_unref(s->done);
+}
+
+bool orr_step_run_seeds(OrrStepRun *run, const OrrStepSeeds *in, GError **error) {
     if (!changes_places(run) && !orr_perturbs_are_drawn(run->perturbs) &&
         orr_perturbs_jitter(run->perturbs) == 0)
         return orr_fail_usage(error, "--seeds: nothing in this job depends on the seed; "
                                      "--jitter 0.02, --perturb 'gpu:*:speed~normal(1,0.01)', --set "
                                      "network.placement=random or --set network.routing=ecmp-hash "
                                      "would do");
-    Seeds s = {.run = run, .n = n_seeds};
+    Seeds s = {.run = run, .n = in->n_seeds};
     if (!bind_whole(&s, error))
         return false;
     if (!run->request->self_check)
         s.pace = orr_pace_new(run->bound);
-    s.step_ns = g_new0(double, n_seeds);
-    s.errors = g_new0(GError *, n_seeds);
-    n_threads = CLAMP(n_threads ? n_threads : g_get_num_processors(), 1, n_seeds);
-    g_autofree GThread **threads = g_new(GThread *, n_threads);
-    for (uint32_t t = 0; t < n_threads; t++)
-        threads[t] = g_thread_new("seed", worker, &s);
-    for (uint32_t t = 0; t < n_threads; t++)
-        g_thread_join(threads[t]);
+    s.step_ns = g_new0(double, s.n);
+    s.errors = g_new0(GError *, s.n);
+    run_all(&s, in);
     uint32_t bad = 0;
-    while (bad < n_seeds && !s.errors[bad])
+    while (bad < s.n && !s.errors[bad])
         bad++;
-    if (bad < n_seeds)
+    if (bad < s.n)
         g_propagate_error(error, g_steal_pointer(&s.errors[bad]));
     else
         summarise(&s, &run->record->percentiles);
-    for (uint32_t i = 0; i < n_seeds; i++)
+    for (uint32_t i = 0; i < s.n; i++)
         g_clear_error(&s.errors[i]);
     g_free(s.errors);
     orr_bound_free(s.whole);
     orr_pace_free(s.pace);
     g_free(s.step_ns);
-    return bad == n_seeds;
+    return bad == s.n;
 }

@@ -52,12 +52,18 @@ void orr_step_memory(const OrrStepRun *run, int64_t (*by_kind)[ORR_N_MEM_KINDS])
  * of the @n_ranks ranks in @ranks (sorted), times from the begin of that step. */
 bool orr_step_execute(OrrStepRun *run, const OrrProbe *probe, const uint32_t *ranks,
                       uint32_t n_ranks, GError **error);
+typedef struct {
+    uint32_t n_seeds;   /* at least 2 */
+    uint32_t n_threads; /* 0: as many as there are processors; the result does not depend on it */
+    void (*progress)(void *data, uint64_t done); /* seeds; on the caller's thread; may be NULL */
+    void *progress_data;
+} OrrStepSeeds;
+
 /**
- * orr_step_run_seeds: after execute, the step time over the @n_seeds (at least 2) seeds from the
- * job's on, for the record's percentiles. @n_threads 0: as many as there are processors; the result
- * does not depend on it. Errors (ORR_ERROR_USAGE): nothing in the job depends on the seed.
+ * orr_step_run_seeds: after execute, the step time over the seeds from the job's on, for the
+ * record's percentiles. Errors (ORR_ERROR_USAGE): nothing in the job depends on the seed.
  */
-bool orr_step_run_seeds(OrrStepRun *run, uint32_t n_seeds, uint32_t n_threads, GError **error);
+bool orr_step_run_seeds(OrrStepRun *run, const OrrStepSeeds *seeds, GError **error);
 /* After execute. Owned by the run. */
 const OrrRecord *orr_step_record(const OrrStepRun *run);
 const OrrProgram *orr_step_program(const OrrStepRun *run);

@@ -4,9 +4,11 @@
 #include "sim/cli/run.h"
 #include "sim/cli/step_replay.h"
 #include "sim/cli/step_waits.h"
+#include "sim/io/progress.h"
 #include "sim/report/formats.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const OrrOption options[] = {
     ORR_OPTION_JSON,
@@ -50,9 +52,53 @@ static bool write_record(const OrrCli *cli, const OrrRecord *record, GError **er
     return orr_out_commit(out, error);
 }
 
+static void show_seeds(void *data, uint64_t done) {
+    orr_progress_set(data, done);
+}
+
+/* Those of --seeds, else those of the saved record that is run again. */
+static bool run_seeds(const OrrCli *cli, OrrCliRun *run, GError **error) {
+    int64_t seeds = run->n_seeds, threads = 0;
+    if (!orr_cli_int(cli, "seeds", 2, ORR_CLI_MAX_SEEDS, &seeds, error) ||
+        !orr_cli_int(cli, "threads", 1, 1024, &threads, error))
+        return false;
+    if (seeds == 0)
+        return true;
+    g_autoptr(OrrProgress) progress = orr_progress_new("simulating", (uint64_t)seeds, "seeds");
+    OrrStepSeeds in = {(uint32_t)seeds, (uint32_t)threads, show_seeds, progress};
+    return orr_step_run_seeds(run->run, &in, error);
+}
+
+static bool is_standard_output(const char *path) {
+    return path && strcmp(path, "-") == 0;
+}
+
+/* One document on standard output, not two. */
+static bool check_outputs(const OrrCli *cli, GError **error) {
+    const char *output = orr_cli_value(cli, "output");
+    const struct {
+        const char *name;
+        bool is_there;
+    } outputs[] = {{"the report", !output || is_standard_output(output)},
+                   {"--waits", is_standard_output(orr_cli_value(cli, "waits"))},
+                   {"--dump-program", is_standard_output(orr_cli_value(cli, "dump-program"))}};
+    const char *first = NULL;
+    for (size_t i = 0; i < G_N_ELEMENTS(outputs); i++) {
+        if (outputs[i].is_there && first)
+            return orr_fail_usage(error,
+                                  "orrery step: %s and %s would both go to standard output; a "
+                                  "file for one of them would do (the report: -o FILE)",
+                                  first, outputs[i].name);
+        first = outputs[i].is_there ? outputs[i].name : first;
+    }
+    return true;
+}
+
 static bool run_step(OrrCli *cli, GError **error) {
     if (orr_cli_has(cli, "json") && orr_cli_has(cli, "csv"))
         return orr_fail_usage(error, "orrery step: --json or --csv, not both");
+    if (!check_outputs(cli, error))
+        return false;
     const char *waits = orr_cli_value(cli, "waits");
     bool is_trace = orr_cli_is_trace(orr_cli_argument(cli, 0));
     if (is_trace && waits)
@@ -67,11 +113,7 @@ static bool run_step(OrrCli *cli, GError **error) {
         return false;
     if (!orr_cli_run_execute(run, cli, NULL, NULL, 0, error))
         return false;
-    int64_t seeds = 0, threads = 0;
-    if (!orr_cli_int(cli, "seeds", 2, 1000000, &seeds, error) ||
-        !orr_cli_int(cli, "threads", 1, 1024, &threads, error))
-        return false;
-    if (seeds > 0 && !orr_step_run_seeds(run->run, (uint32_t)seeds, (uint32_t)threads, error))
+    if (!run_seeds(cli, run, error))
         return false;
     const OrrRecord *record = orr_step_record(run->run);
     if (waits && !orr_cli_step_waits(run->run, waits, error))

@@ -2,6 +2,7 @@
 #include "sim/cli/run.h"
 
 #include "sim/base/units.h"
+#include "sim/cluster/perturb.h"
 #include "sim/io/data.h"
 #include "sim/io/json.h"
 #include "sim/io/progress.h"
@@ -37,7 +38,12 @@ static bool add_override(OrrCliRun *run, const char *text, GError **error) {
 
 /* A perturbation is a key of [perturb] under a label of its own, which no file is likely to have,
  * so that it comes beside the job's and a saved record brings it back with the other overrides. */
-static void add_perturb(OrrCliRun *run, const char *text) {
+static bool add_perturb(OrrCliRun *run, const char *option, const char *text, GError **error) {
+    g_autoptr(OrrPerturbs) alone = orr_perturbs_new();
+    if (!orr_perturbs_add(alone, text, error)) {
+        g_prefix_error(error, "%s: ", option);
+        return false;
+    }
     OrrOverride o = {
         .group = "perturb",
         .key = g_strdup_printf("command-line-%u", run->overrides->len + 1),
@@ -46,6 +52,7 @@ static void add_perturb(OrrCliRun *run, const char *text) {
     g_ptr_array_add(run->texts, (gpointer)o.key);
     g_ptr_array_add(run->texts, (gpointer)o.value);
     g_array_append_val(run->overrides, o);
+    return true;
 }
 
 /* The text of an input as the record names it: a path, or relative to a folder of data files. */
@@ -89,6 +96,15 @@ static char *job_of_record(const OrrJson *record, JsonArray *inputs, const char 
     return g_strdup(is_path ? name : job);
 }
 
+/* How many seeds the record tells of, if it does. */
+static bool take_seeds(OrrCliRun *run, const OrrJson *json, JsonObject *root, GError **error) {
+    JsonObject *percentiles;
+    if (!json_object_has_member(root, "percentiles"))
+        return true;
+    return orr_json_object(json, root, "percentiles", &percentiles, error) &&
+           orr_json_int(json, percentiles, "n_seeds", 2, ORR_CLI_MAX_SEEDS, &run->n_seeds, error);
+}
+
 static bool from_record(OrrCliRun *run, const char *path, GError **error) {
     g_autoptr(OrrJson) json = orr_json_load(path, ORR_JSON_STRICT, error);
     JsonObject *root = json ? orr_json_root_object(json, error) : NULL;
@@ -115,7 +131,7 @@ static bool from_record(OrrCliRun *run, const char *path, GError **error) {
             return false;
     }
     compare_inputs(json, inputs);
-    return true;
+    return take_seeds(run, json, root, error);
 }
 
 static bool take_options(OrrCliRun *run, const OrrCli *cli, GError **error) {
@@ -123,12 +139,12 @@ static bool take_options(OrrCliRun *run, const OrrCli *cli, GError **error) {
         if (!add_override(run, orr_cli_nth_value(cli, "set", i), error))
             return false;
     for (guint i = 0; i < orr_cli_n_values(cli, "perturb"); i++)
-        add_perturb(run, orr_cli_nth_value(cli, "perturb", i));
+        if (!add_perturb(run, "--perturb", orr_cli_nth_value(cli, "perturb", i), error))
+            return false;
     const char *jitter = orr_cli_value(cli, "jitter");
-    if (jitter) {
-        g_autofree char *text = g_strconcat("jitter=", jitter, NULL);
-        add_perturb(run, text);
-    }
+    g_autofree char *text = jitter ? g_strconcat("jitter=", jitter, NULL) : NULL;
+    if (text && !add_perturb(run, "--jitter", text, error))
+        return false;
     int64_t seed = -1;
     if (!orr_cli_int(cli, "seed", 0, INT64_MAX, &seed, error))
         return false;

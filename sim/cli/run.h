@@ -11,12 +11,15 @@
     ORR_OPTION_SET, ORR_OPTION_PERTURB, ORR_OPTION_JITTER, ORR_OPTION_SEED,                        \
         ORR_OPTION_CALIBRATION, ORR_OPTION_UNFOLD, ORR_OPTION_SELF_CHECK, ORR_OPTION_STATS
 
+#define ORR_CLI_MAX_SEEDS 1000000 /* ours: of a step */
+
 typedef struct {
     OrrStepRequest request;
     OrrStepRun *run;
     char *job;         /* name or path of the job */
     GArray *overrides; /* OrrOverride; their texts are in `texts` */
     GPtrArray *texts;
+    int64_t n_seeds; /* of the percentiles of the saved record; 0: it has none */
     int64_t begin_us, prepared_us;
 } OrrCliRun;
 

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#define SCHEMA "orrery.share/1"
+
 static void put_cluster(const OrrShareReport *r, OrrJsonWriter *w) {
     const OrrShareSpec *s = r->spec;
     orr_json_put_string(w, "share", r->name);
@@ -124,7 +126,7 @@ static void put_job(const OrrShareReport *r, uint32_t i, OrrJsonWriter *w) {
 void orr_share_json(const OrrShareReport *r, OrrOut *out) {
     OrrJsonWriter w = {.out = out, .is_pretty = true};
     orr_json_begin_object(&w, NULL);
-    orr_report__json_begin(r->head, "orrery.share/1", &w);
+    orr_report__json_begin(r->head, SCHEMA, &w);
     orr_report__json_inputs(r->head, &w);
     orr_report__json_overrides(r->head, &w);
     orr_json_put_string(&w, "calibration", r->head->calibration);
@@ -151,6 +153,7 @@ void orr_share_csv(const OrrShareReport *r, OrrOut *out) {
     orr_csv_put(&w, "blocks");
     orr_csv_put(&w, "gpu_hours");
     orr_csv_put(&w, "cost_usd");
+    orr_csv_put(&w, "schema");
     orr_csv_end_row(&w);
     for (uint32_t i = 0; i < r->spec->n_jobs; i++) {
         const OrrShareResult *x = &r->results[i];
@@ -161,6 +164,7 @@ void orr_share_csv(const OrrShareReport *r, OrrOut *out) {
         orr_csv_put_int(&w, x->blocks);
         orr_csv_put_double(&w, orr_share_gpu_hours(r->spec, x->unit_ns));
         orr_csv_put_double(&w, orr_share_usd(r, x));
+        orr_csv_put(&w, SCHEMA);
         orr_csv_end_row(&w);
     }
 }
