@@ -40,6 +40,14 @@ static void unlink_late(OrrExec *x, uint32_t id) {
     c->is_late = false;
 }
 
+/* All transfers are known to have ended by @end_ns. */
+static void take_wing(OrrExec *x, uint32_t id, int64_t end_ns) {
+    OrrConvoy *c = &x->convoys->convoys[id];
+    c->n_flying = c->n;
+    c->generation = (c->generation + 1) & ORR_GENERATION_MASK;
+    orr_queue_push(&x->queue, end_ns, ORR_EV_CONVOY, c->generation, id);
+}
+
 /* All transfers are known to end, at what their places say. */
 static void fly(OrrExec *x, uint32_t id, int64_t first_ns, int64_t last_ns) {
     OrrConvoy *c = &x->convoys->convoys[id];
@@ -51,14 +59,17 @@ static void fly(OrrExec *x, uint32_t id, int64_t first_ns, int64_t last_ns) {
     }
     for (uint32_t i = 0; i < c->n; i++)
         x->places[places[i]].is_convoyed = 1;
-    c->n_flying = c->n;
-    c->generation = (c->generation + 1) & ORR_GENERATION_MASK;
     if (first_ns != last_ns) {
         c->is_late = true;
         c->next_late = x->convoys->late[c->island[1]];
         x->convoys->late[c->island[1]] = id;
     }
-    orr_queue_push(&x->queue, last_ns, ORR_EV_CONVOY, c->generation, id);
+    take_wing(x, id, last_ns);
+}
+
+/* When the first byte moves of a transfer whose partners have met. */
+static int64_t start_of_flow(const OrrPlace *place) {
+    return place->arrived_ns + orr_exec__plan(place)->latency_ns;
 }
 
 /* When the transfer of @id, whose partners have met, ends; INT64_MAX if a link has no room. */
@@ -68,13 +79,22 @@ static int64_t known_end(OrrExec *x, uint32_t id) {
     int64_t end_ns;
     if (place->n_uses == 0 || plan->work_bytes == 0)
         return place->arrived_ns + orr_exec__private_ns(plan);
-    int64_t from_ns = place->arrived_ns + plan->latency_ns;
-    return orr_exec__take_room(x, id, from_ns, &end_ns) ? end_ns : INT64_MAX;
+    return orr_exec__take_room(x, id, start_of_flow(place), &end_ns) ? end_ns : INT64_MAX;
+}
+
+/* The same if it is one time for all transfers; INT64_MAX: it is not. */
+static int64_t starts_of_flows(const OrrExec *x, const OrrConvoy *c) {
+    const uint32_t *places = x->convoys->places + c->first;
+    int64_t from_ns = start_of_flow(&x->places[places[0]]);
+    for (uint32_t i = 1; i < c->n; i++)
+        if (start_of_flow(&x->places[places[i]]) != from_ns)
+            return INT64_MAX;
+    return from_ns;
 }
 
 /* The partners of all transfers of the convoy have met. */
 static void set_out(OrrExec *x, uint32_t id) {
-    const OrrConvoy *c = &x->convoys->convoys[id];
+    OrrConvoy *c = &x->convoys->convoys[id];
     const uint32_t *places = x->convoys->places + c->first;
     int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
     for (uint32_t i = 0; i < c->n; i++) {
@@ -86,14 +106,27 @@ static void set_out(OrrExec *x, uint32_t id) {
         fly(x, id, first_ns, last_ns);
         return;
     }
+    int64_t from_ns = starts_of_flows(x, c);
+    if (first_ns == INT64_MAX && from_ns != INT64_MAX) {
+        c->wait_generation = (c->wait_generation + 1) & ORR_GENERATION_MASK;
+        orr_queue_push(&x->queue, from_ns, ORR_EV_CONVOY_FLOW, c->wait_generation, id);
+        return;
+    }
     for (uint32_t i = 0; i < c->n; i++) {
         OrrPlace *place = &x->places[places[i]];
         if (place->due_ns < INT64_MAX)
             orr_exec__push_end(x, places[i], place->due_ns);
         else
-            orr_queue_push(&x->queue, place->arrived_ns + orr_exec__plan(place)->latency_ns,
-                           ORR_EV_FLOW_START, 0, places[i]);
+            orr_queue_push(&x->queue, start_of_flow(place), ORR_EV_FLOW_START, 0, places[i]);
     }
+}
+
+/* None of its transfers had room when they set out. */
+void orr_exec__convoy_flows(OrrExec *x, uint32_t convoy, uint32_t generation) {
+    const OrrConvoy *c = &x->convoys->convoys[convoy];
+    g_assert(generation == c->wait_generation);
+    for (uint32_t i = 0; i < c->n; i++)
+        orr_exec__flow_start(x, x->convoys->places[c->first + i]);
 }
 
 void orr_convoy__arrive(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t part,
@@ -123,7 +156,7 @@ void orr_convoy__arrive(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s
 void orr_convoy__wait(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     OrrConvoy *c = &x->convoys->convoys[place->convoy];
-    int64_t leave_ns = place->arrived_ns + orr_exec__plan(place)->latency_ns;
+    int64_t leave_ns = start_of_flow(place);
     if (leave_ns < x->global_ns) { /* its last one was told of late */
         orr_exec__begin_transfer(x, id, place->arrived_ns);
         return;
@@ -255,4 +288,36 @@ void orr_exec__convoy_end(OrrExec *x, uint32_t id, uint32_t generation) {
     else
         part_company(x, c, x->global_ns);
     x->now_ns = x->global_ns;
+}
+
+void orr_convoy__over(OrrExec *x, uint32_t id) {
+    OrrConvoys *v = x->convoys;
+    x->places[id].is_over = 1;
+    if (v->convoys[x->places[id].convoy].n_over++ == 0)
+        v->over[v->n_over++] = x->places[id].convoy;
+}
+
+/* All transfers that are over in the fluid by now have been told: where they are a whole convoy
+ * they end together. */
+void orr_exec__flows_ended(OrrExec *x) {
+    OrrConvoys *v = x->convoys;
+    for (uint32_t k = 0; v && k < v->n_over; k++) {
+        OrrConvoy *c = &v->convoys[v->over[k]];
+        bool is_whole = c->n_over == c->n;
+        for (uint32_t i = 0; i < c->n; i++) {
+            OrrPlace *place = &x->places[v->places[c->first + i]];
+            if (!place->is_over)
+                continue;
+            place->is_over = 0;
+            place->is_convoyed = is_whole;
+            place->due_ns = x->now_ns;
+            if (!is_whole)
+                orr_exec__push_end(x, v->places[c->first + i], x->now_ns);
+        }
+        c->n_over = 0;
+        if (is_whole)
+            take_wing(x, v->over[k], x->now_ns);
+    }
+    if (v)
+        v->n_over = 0;
 }

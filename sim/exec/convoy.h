@@ -15,6 +15,7 @@ typedef struct {
     uint32_t first;       /* in OrrConvoys.places */
     uint32_t n_waiting;   /* transfers that wait for the rest, so that all set out together */
     int64_t leave_ns;     /* when they do wait no longer */
+    uint32_t n_over;      /* transfers that are over in the fluid, in this instant */
     uint32_t generation;  /* of its end; and of that */
     uint32_t wait_generation;
     bool is_late;       /* some end before the rest: in the list of the receivers' island */
@@ -27,7 +28,9 @@ struct OrrConvoys {
     OrrConvoy *convoys;
     uint32_t n, n_places;
     uint32_t *places; /* of each convoy, in the order of the members */
-    uint32_t *late;   /* [n_islands] first of those whose ends differ, or ORR_NONE */
+    uint32_t *over;   /* those with some that are over */
+    uint32_t n_over;
+    uint32_t *late; /* [n_islands] first of those whose ends differ, or ORR_NONE */
     /* [n_roles][n_calls] of a receive: the call, plus 1, of the pass that may be told late of its
      * end; 0: none */
     uint32_t **late_call;
@@ -38,6 +41,8 @@ struct OrrConvoys {
 /* The partners of a transfer have met: it waits for the rest of its convoy, but not beyond its
  * latency. */
 void orr_convoy__wait(OrrExec *x, uint32_t place);
+/* Its transfer is over in the fluid, now. */
+void orr_convoy__over(OrrExec *x, uint32_t place);
 /* Sends or receives of stream @s of all members, in the order of @list, are launched at
  * @start_ns. */
 void orr_convoy__arrive(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t part,

@@ -229,6 +229,7 @@ void orr_exec__convoys_new(OrrExec *x) {
     v->streams = streams;
     v->convoys = orr_large_new((x->n_places + 1) * sizeof *v->convoys);
     v->places = orr_large_new((x->n_places + 1) * sizeof *v->places);
+    v->over = g_new(uint32_t, x->n_places + 1);
     v->late = g_new(uint32_t, x->n_islands + 1);
     for (uint32_t i = 0; i < x->n_islands; i++)
         v->late[i] = ORR_NONE;
@@ -249,6 +250,7 @@ void orr_exec__convoys_clear(OrrExec *x) {
     for (uint32_t r = 0; r < program(x)->n_roles; r++)
         g_free(v->late_call[r]);
     g_free(v->late_call);
+    g_free(v->over);
     g_free(v->late);
     g_free(v->single);
     free(v->convoys);

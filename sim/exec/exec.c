@@ -29,8 +29,10 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     orr_exec__places_new(x);
     orr_exec__islands_new(x);
     orr_exec__rooms_new(x);
-    if (bound->n_links > 0)
+    if (bound->n_links > 0) {
         x->fluid = orr_fluid_new(bound->capacity, bound->n_links);
+        orr_fluid_on_crowded(x->fluid, orr_exec__empty_link, x);
+    }
     uint32_t n_comms = bound->program->n_colls + bound->program->n_p2ps;
     x->end_ns = g_new0(int64_t, (gsize)x->max_steps * bound->n_ranks);
     x->window_ns =
@@ -131,6 +133,9 @@ void orr_exec__handle(OrrExec *x, const OrrEvent *e) {
     case ORR_EV_SET_OUT:
         orr_exec__convoy_leaves(x, e->id, orr_event_generation(e));
         break;
+    case ORR_EV_CONVOY_FLOW:
+        orr_exec__convoy_flows(x, e->id, orr_event_generation(e));
+        break;
     case ORR_EV_ISLAND:
         if (orr_event_generation(e) == x->islands[e->id].generation)
             orr_exec__run_island(x, e->id);
@@ -174,8 +179,10 @@ static bool advance(OrrExec *x) {
     if (MIN(next_ns, end_ns) == INT64_MAX)
         return false;
     x->global_ns = x->now_ns = MIN(next_ns, end_ns);
-    if (end_ns <= next_ns)
+    if (end_ns <= next_ns) {
         orr_fluid_take_ended(x->fluid, end_ns, orr_exec__flow_ended, x);
+        orr_exec__flows_ended(x);
+    }
     return true;
 }
 

@@ -19,7 +19,8 @@ enum {
     ORR_EV_RATE,       /* id: rank, whose kernels change their rate, as was noted for a pass */
     ORR_EV_LOOK,       /* id: a rank of the island whose pass under way has been disturbed */
     ORR_EV_CONVOY,     /* id: convoy: the last of its transfers is over */
-    ORR_EV_SET_OUT     /* id: convoy: those of its transfers that wait for the rest go without */
+    ORR_EV_SET_OUT,    /* id: convoy: those of its transfers that wait for the rest go without */
+    ORR_EV_CONVOY_FLOW /* id: convoy: the same as FLOW_START for all its transfers */
 };
 
 typedef enum {
@@ -142,6 +143,7 @@ typedef struct {
     uint8_t is_booked;              /* its transfer has room on all its links, see room.c */
     uint8_t is_convoyed;            /* it ends with its convoy, see convoy.c */
     uint8_t is_waiting;             /* for the rest of its convoy */
+    uint8_t is_over;                /* in the fluid, in this instant */
     uint8_t is_held; /* its last transfer, told of late, leaves its room to the next for now */
     uint32_t index;  /* group, or group * n_pairs + pair */
     uint32_t what;   /* collective, or part of the sender */
@@ -167,12 +169,12 @@ typedef struct {
 typedef struct {
     uint64_t bytes_per_s;
     uint64_t bytes;
-    int64_t ns; /* INT64_MAX: never */
+    uint64_t scale; /* its share, as the fluid has it */
+    int64_t ns;     /* INT64_MAX: never */
 } OrrTop;
 
-/* What the users of a link could take together, booked ones and those in the fluid. */
+/* Sends that have room on a link; how many others it is left to first. */
 typedef struct {
-    uint64_t demand, capacity; /* bytes per second */
     uint32_t n_booked, penalty;
 } OrrLinkRoom;
 
@@ -305,6 +307,8 @@ void orr_exec__convoys_new(OrrExec *x);
 void orr_exec__convoys_clear(OrrExec *x);
 void orr_exec__convoy_end(OrrExec *x, uint32_t convoy, uint32_t generation);
 void orr_exec__convoy_leaves(OrrExec *x, uint32_t convoy, uint32_t generation);
+void orr_exec__convoy_flows(OrrExec *x, uint32_t convoy, uint32_t generation);
+void orr_exec__flows_ended(OrrExec *x);
 void orr_exec__land(OrrExec *x, uint32_t island);
 void orr_exec__leave_convoy(OrrExec *x, uint32_t place);
 /* passes.c */
@@ -389,6 +393,7 @@ void orr_exec__rooms_clear(OrrExec *x);
 bool orr_exec__book(OrrExec *x, uint32_t place, int64_t from_ns);
 bool orr_exec__take_room(OrrExec *x, uint32_t place, int64_t from_ns, int64_t *end_ns);
 void orr_exec__room_take(OrrExec *x, uint32_t place);
+void orr_exec__empty_link(void *data, uint32_t link);
 void orr_exec__room_give(OrrExec *x, uint32_t place);
 void orr_exec__room_hold(OrrExec *x, uint32_t place);
 /* exec.c */

@@ -239,7 +239,10 @@ void orr_exec__flow_start(OrrExec *x, uint32_t id) {
 void orr_exec__flow_ended(void *data, uint32_t activity, uint32_t owner) {
     OrrExec *x = data;
     (void)activity;
-    orr_exec__push_end(x, owner, x->now_ns);
+    if (x->places[owner].convoy != ORR_NONE)
+        orr_convoy__over(x, owner);
+    else
+        orr_exec__push_end(x, owner, x->now_ns);
 }
 
 /* A part of a batch of sends and receives has ended for rank @r. */
@@ -300,6 +303,14 @@ static void check_bound(const OrrExec *x, const OrrPlace *place) {
                 plan->work_bytes, moving, plan->cap_bytes_per_s);
 }
 
+static void leave_fluid(OrrExec *x, OrrPlace *place) {
+    if (!place->is_flowing)
+        return;
+    orr_fluid_end(x->fluid, x->now_ns, place->flow);
+    place->is_flowing = 0;
+    x->is_fluid_dirty = true;
+}
+
 /* A transfer of a convoy is over: what there is to do but for the streams of its two ends. */
 void orr_exec__pair_over(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
@@ -308,6 +319,7 @@ void orr_exec__pair_over(OrrExec *x, uint32_t id) {
         check_bound(x, place);
     if (place->is_booked)
         orr_exec__room_hold(x, id);
+    leave_fluid(x, place);
     OrrMet met;
     if (x->causes) {
         uint32_t last = place->last_rank;
@@ -329,13 +341,9 @@ void orr_exec__comm_end(OrrExec *x, uint32_t id) {
         check_bound(x, place);
     if (place->is_booked && x->now_ns < x->global_ns)
         orr_exec__room_hold(x, id);
-    else if (place->is_booked || place->is_flowing)
+    else if (place->is_booked)
         orr_exec__room_give(x, id);
-    if (place->is_flowing) {
-        orr_fluid_end(x->fluid, x->now_ns, place->flow);
-        place->is_flowing = 0;
-        x->is_fluid_dirty = true;
-    }
+    leave_fluid(x, place);
     if (place->is_pair) {
         pair_end(x, id);
         if (place->is_held)

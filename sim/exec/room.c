@@ -39,8 +39,6 @@ static void index_links(OrrExec *x) {
 
 void orr_exec__rooms_new(OrrExec *x) {
     x->link_room = orr_large_new((x->bound->n_links + 1) * sizeof *x->link_room);
-    for (uint32_t l = 0; l < x->bound->n_links; l++)
-        x->link_room[l].capacity = x->bound->capacity[l];
     if (x->bound->n_links > 0)
         index_links(x);
 }
@@ -54,14 +52,15 @@ void orr_exec__rooms_clear(OrrExec *x) {
 
 #define ALIKE 16u /* most transfers have the top of one of the last few */
 
-static uint32_t add_top(OrrExec *x, uint64_t bytes_per_s, uint64_t bytes) {
+static uint32_t add_top(OrrExec *x, uint64_t bytes_per_s, uint64_t bytes, uint64_t scale) {
     for (uint32_t i = x->n_tops; i > 0 && i + ALIKE > x->n_tops; i--)
-        if (x->tops[i - 1].bytes_per_s == bytes_per_s && x->tops[i - 1].bytes == bytes)
+        if (x->tops[i - 1].bytes_per_s == bytes_per_s && x->tops[i - 1].bytes == bytes &&
+            x->tops[i - 1].scale == scale)
             return i - 1;
     if ((x->n_tops & (x->n_tops - 1)) == 0) /* full at each power of two */
         x->tops = g_renew(OrrTop, x->tops, 2 * x->n_tops + 1);
     OrrTop *top = &x->tops[x->n_tops];
-    *top = (OrrTop){bytes_per_s, bytes, INT64_MAX};
+    *top = (OrrTop){bytes_per_s, bytes, scale, INT64_MAX};
     if (bytes_per_s > 0 && bytes > 0) {
         unsigned __int128 ns = ((unsigned __int128)bytes * NS_PER_S - 1) / bytes_per_s + 1;
         top->ns = ns < INT64_MAX / 2 ? (int64_t)ns : INT64_MAX;
@@ -80,44 +79,43 @@ static const OrrTop *top_of(OrrExec *x, OrrPlace *place, const OrrPlan *plan, co
         top = MIN(top, capacity * ORR_COEF_ONE / uses[u].coef);
     }
     place->top_what = place->what;
-    place->top = add_top(x, (uint64_t)top, plan->work_bytes);
+    place->top =
+        add_top(x, (uint64_t)top, plan->work_bytes, orr_fluid_scale(plan->weight, uses, n));
     return &x->tops[place->top];
 }
 
-static uint64_t demand(uint64_t top_bytes_per_s, const OrrUse *use) {
-    if (use->coef == ORR_COEF_ONE && use->count == 1)
-        return top_bytes_per_s;
-    unsigned __int128 d = (unsigned __int128)top_bytes_per_s * use->coef * use->count;
-    return (uint64_t)((d + ORR_COEF_ONE - 1) / ORR_COEF_ONE);
+static OrrReserve reserve_of(const OrrExec *x, const OrrPlace *place) {
+    const OrrTop *top = &x->tops[place->top];
+    OrrReserve r = {.top_bytes_per_s = top->bytes_per_s, .scale = top->scale};
+    r.uses = orr_exec__uses(x, place, orr_exec__plan(place), &r.n_uses);
+    return r;
+}
+
+static void count_booked(OrrExec *x, const OrrReserve *r, int change) {
+    for (uint32_t u = 0; u < r->n_uses; u++)
+        x->link_room[r->uses[u].constraint].n_booked += change;
 }
 
 static void take_back(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
-    uint32_t n;
-    const OrrUse *uses = orr_exec__uses(x, place, orr_exec__plan(place), &n);
     if (place->is_convoyed && place->due_ns <= x->now_ns)
         orr_exec__land(x, x->ranks[place->ends[1]].island); /* over, and told of late */
     if (!place->is_booked)
         return;
     if (place->is_convoyed)
         orr_exec__leave_convoy(x, id);
-    for (uint32_t u = 0; u < n; u++)
-        x->link_room[uses[u].constraint].n_booked--;
-    place->is_booked = 0;
+    orr_exec__room_give(x, id);
     orr_exec__forget_end(x, id); /* it is not known */
     x->n_booked--;
-    if (place->from_ns <= x->now_ns) {
+    if (place->from_ns <= x->now_ns)
         orr_exec__share(x, id, x->now_ns - place->from_ns);
-        return;
-    }
-    for (uint32_t u = 0; u < n; u++)
-        x->link_room[uses[u].constraint].demand -=
-            demand(x->tops[place->top].bytes_per_s, &uses[u]);
-    orr_queue_push(&x->queue, place->from_ns, ORR_EV_FLOW_START, 0, id);
+    else
+        orr_queue_push(&x->queue, place->from_ns, ORR_EV_FLOW_START, 0, id);
 }
 
 /* The link could bind now: all its users go into the fluid. */
-static void empty_link(OrrExec *x, uint32_t link) {
+void orr_exec__empty_link(void *data, uint32_t link) {
+    OrrExec *x = data;
     OrrLinkRoom *l = &x->link_room[link];
     l->penalty += PENALTY * l->n_booked;
     for (uint32_t i = x->link_first[link]; l->n_booked > 0 && i < x->link_first[link + 1]; i++)
@@ -135,14 +133,14 @@ bool orr_exec__take_room(OrrExec *x, uint32_t id, int64_t from_ns, int64_t *end_
     const OrrTop *top = top_of(x, place, plan, uses, n);
     if (top->ns == INT64_MAX || x->options->is_plain)
         return false;
-    for (uint32_t u = 0; u < n && !place->is_held; u++) {
-        const OrrLinkRoom *l = &x->link_room[uses[u].constraint];
-        if (l->penalty > 0 || l->demand + demand(top->bytes_per_s, &uses[u]) > l->capacity)
+    if (!place->is_held) {
+        OrrReserve r = reserve_of(x, place);
+        for (uint32_t u = 0; u < n; u++)
+            if (x->link_room[uses[u].constraint].penalty > 0)
+                return false;
+        if (!orr_fluid_reserve(x->fluid, &r))
             return false;
-    }
-    for (uint32_t u = 0; u < n && !place->is_held; u++) {
-        x->link_room[uses[u].constraint].demand += demand(top->bytes_per_s, &uses[u]);
-        x->link_room[uses[u].constraint].n_booked++;
+        count_booked(x, &r, +1);
     }
     place->is_held = 0;
     place->is_booked = 1;
@@ -161,33 +159,24 @@ bool orr_exec__book(OrrExec *x, uint32_t id, int64_t from_ns) {
     return true;
 }
 
-/* A transfer starts now in the fluid: counts what it can take; who must leave its links does. */
+/* A transfer starts now in the fluid: its links are left to that for a while no more. */
 void orr_exec__room_take(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     const OrrPlan *plan = orr_exec__plan(place);
     uint32_t n;
     const OrrUse *uses = orr_exec__uses(x, place, plan, &n);
-    uint64_t top = top_of(x, place, plan, uses, n)->bytes_per_s;
     for (uint32_t u = 0; u < n; u++) {
         OrrLinkRoom *l = &x->link_room[uses[u].constraint];
-        l->demand += demand(top, &uses[u]);
         l->penalty -= l->penalty > 0;
-        if (l->n_booked > 0 && l->demand > l->capacity)
-            empty_link(x, uses[u].constraint);
     }
 }
 
-/* A transfer, booked (or holding its room) or in the fluid, has ended. */
+/* A booked transfer has ended, or one that held its room. */
 void orr_exec__room_give(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
-    uint32_t n;
-    const OrrUse *uses = orr_exec__uses(x, place, orr_exec__plan(place), &n);
-    uint64_t top = x->tops[place->top].bytes_per_s;
-    for (uint32_t u = 0; u < n; u++) {
-        OrrLinkRoom *l = &x->link_room[uses[u].constraint];
-        l->demand -= demand(top, &uses[u]);
-        l->n_booked -= place->is_booked | place->is_held;
-    }
+    OrrReserve r = reserve_of(x, place);
+    orr_fluid_release(x->fluid, &r);
+    count_booked(x, &r, -1);
     place->is_booked = place->is_held = 0;
 }
 

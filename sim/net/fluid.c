@@ -50,12 +50,29 @@ void orr_fluid_free(OrrFluid *f) {
     free(f->links);
     free(f->activities);
     free(f->bundles);
-    void *arrays[] = {f->link_done,        f->records,           f->table,         f->uses,
-                      f->use_level,        f->use_free,          f->members,       f->ends,
-                      f->dirty.ids,        f->moved.ids,         f->nearby.ids,    f->watched.ids,
-                      f->relaxed.ids,      f->lowered.ids,       f->heap,          f->risers,
-                      f->problem.rate,     f->problem.uses,      f->problem.level, f->problem.link,
-                      f->problem.capacity, f->problem.activities};
+    void *arrays[] = {f->link_done,
+                      f->records,
+                      f->table,
+                      f->uses,
+                      f->use_level,
+                      f->use_free,
+                      f->members,
+                      f->ends,
+                      f->dirty.ids,
+                      f->moved.ids,
+                      f->nearby.ids,
+                      f->watched.ids,
+                      f->relaxed.ids,
+                      f->lowered.ids,
+                      f->crowded.ids,
+                      f->heap,
+                      f->risers,
+                      f->problem.rate,
+                      f->problem.uses,
+                      f->problem.level,
+                      f->problem.link,
+                      f->problem.capacity,
+                      f->problem.activities};
     for (uint32_t i = 0; i < G_N_ELEMENTS(arrays); i++)
         g_free(arrays[i]);
     g_free(f);
@@ -298,6 +315,7 @@ void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t byt
         orr_fluid__unplace(f, f->records[r].activity);
     }
     f->links[link].capacity = bytes_per_s;
+    orr_fluid__push(&f->crowded, link);
     if (f->links[link].is_watched) {
         orr_fluid__open_or_close(f, link);
         orr_fluid__mark_dirty(f, link);

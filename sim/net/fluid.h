@@ -51,6 +51,20 @@ int64_t orr_fluid_end_ns(const OrrFluid *f, uint32_t activity);
 uint64_t orr_fluid_link_bytes(const OrrFluid *f, uint32_t link);
 /* --self-check: NULL, or which link is over its capacity, or which bytes are lost; g_free. */
 char *orr_fluid_flaw(const OrrFluid *f);
+/* Room for an activity that its owner moves himself at its top, as long as none of its links can
+ * stop anyone: false where one of them may; nothing is held then. */
+typedef struct {
+    const OrrUse *uses;
+    uint32_t n_uses;
+    uint64_t top_bytes_per_s, scale; /* its top as the fluid has it; orr_fluid_scale */
+} OrrReserve;
+uint64_t orr_fluid_scale(uint32_t weight, const OrrUse *uses, uint32_t n_uses);
+bool orr_fluid_reserve(OrrFluid *f, const OrrReserve *r);
+void orr_fluid_release(OrrFluid *f, const OrrReserve *r);
+/* Called in orr_fluid_settle for a link that may stop its users now: all that hold room on it must
+ * be released, and those that move by now started. */
+typedef void (*OrrFluidCrowded)(void *data, uint32_t link);
+void orr_fluid_on_crowded(OrrFluid *f, OrrFluidCrowded crowded, void *data);
 typedef struct {
     uint64_t starts, headroom;          /* activities started; of those, at their tops at once */
     uint64_t solves, solved_activities; /* links whose level was set, or solves of everything;

@@ -16,13 +16,16 @@ static char *link_flaw(const OrrFluid *f, uint32_t link) {
         potential += factor * a->top;
         pledged += factor * (b ? b->ceiling : a->top);
     }
-    if (pledged != l->pledged || potential != l->potential)
+    OrrWide held = l->pledged - pledged; /* see reserve.c */
+    if (pledged > l->pledged || held != l->potential - potential)
         return g_strdup_printf(
             "link %u: %" PRIu64 " bytes/s are pledged on it, and its sum is %" PRIu64, link,
             (uint64_t)(pledged / ORR_COEF_ONE), (uint64_t)(l->pledged / ORR_COEF_ONE));
+    if (l->level != ORR_LEVEL_NONE && held > 0)
+        return g_strdup_printf("link %u stops its users, and room is held on it", link);
     if (!l->is_watched && orr_fluid__may_bind(l))
         return g_strdup_printf("link %u may bind, and is not watched", link);
-    if (usage > orr_fluid__capacity(l))
+    if (usage + held > orr_fluid__capacity(l))
         return g_strdup_printf("link %u carries %" PRIu64
                                " bytes/s, more than its capacity of %" PRIu64,
                                link, (uint64_t)(usage / ORR_COEF_ONE), l->capacity);

@@ -182,6 +182,9 @@ struct OrrFluid {
     OrrIdList watched; /* links that have become watched: their activities change bundles */
     OrrIdList relaxed; /* links that need not be watched any more, perhaps */
     OrrIdList lowered; /* bundles far below their ceilings */
+    OrrIdList crowded; /* links that have become watched, where room may be held */
+    OrrFluidCrowded on_crowded;
+    void *crowded_data;
     OrrLinkEntry *heap;
     uint32_t n_heap, cap_heap;
     OrrRiser *risers;
@@ -275,6 +278,8 @@ bool orr_fluid__raise(OrrFluid *f);
 void orr_fluid__relax(OrrFluid *f, uint32_t link);
 /* Lowers ceilings and drops links from sight, when all is settled. */
 void orr_fluid__lower(OrrFluid *f);
+/* reserve.c: whoever holds room on crowded links leaves them. */
+void orr_fluid__clear_crowded(OrrFluid *f);
 /* ends.c: the activity's end or the bundle's is at @end_ns (INT64_MAX: not known); out of the list.
  */
 void orr_fluid__set_end(OrrFluid *f, uint32_t id, int64_t end_ns);

@@ -229,6 +229,7 @@ void orr_fluid_settle(OrrFluid *f, int64_t now_ns) {
     g_assert(now_ns >= f->now_ns);
     f->now_ns = now_ns;
     do {
+        orr_fluid__clear_crowded(f);
         /* a quarter: about where one solve of everything is as fast as the search */
         bool is_bulk = f->n_fresh > 0 && f->n_fresh >= f->n_uses / 4;
         if (is_bulk || !search(f))
@@ -237,7 +238,7 @@ void orr_fluid_settle(OrrFluid *f, int64_t now_ns) {
         for (uint32_t i = 0; i < f->dirty.n; i++)
             f->links[f->dirty.ids[i]].is_dirty = false;
         f->dirty.n = 0;
-    } while (orr_fluid__raise(f));
+    } while (orr_fluid__raise(f) || f->crowded.n > 0);
     commit(f);
     if (f->lowered.n == 0 && f->relaxed.n == 0)
         return;

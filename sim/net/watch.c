@@ -52,6 +52,7 @@ bool orr_fluid__watch_full(OrrFluid *f, const OrrActivity *a) {
         l->is_watched = is_any = true;
         orr_fluid__push(&f->watched, link);
         orr_fluid__mark_dirty(f, link);
+        orr_fluid__push(&f->crowded, link);
         orr_fluid__close(f, link);
     }
     return is_any;
