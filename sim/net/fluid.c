@@ -6,6 +6,7 @@
  * Cost: about 50 ns a use to start and to end, when it is in the cache. */
 #include "sim/net/fluid.h"
 
+#include "sim/base/large.h"
 #include "sim/net/fluid_priv.h"
 
 #include <stdlib.h>
@@ -16,10 +17,7 @@
 OrrFluid *orr_fluid_new(const uint64_t *capacity, uint32_t n_links) {
     OrrFluid *f = g_new0(OrrFluid, 1);
     f->n_links = n_links;
-    f->links = aligned_alloc(64, (n_links + 1) * sizeof *f->links);
-    if (f->links == NULL)
-        g_error("out of memory for %u links", n_links);
-    memset(f->links, 0, n_links * sizeof *f->links);
+    f->links = orr_large_new((n_links + 1) * sizeof *f->links);
     f->link_done = g_new0(OrrWide, n_links);
     for (uint32_t l = 0; l < n_links; l++) {
         g_assert(capacity[l] < ORR_MAX_CAPACITY);
