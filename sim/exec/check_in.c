@@ -88,55 +88,70 @@ static void note_begin(OrrExec *x, uint32_t r, uint32_t k, uint32_t cause, int64
     b->blocker_end_ns = rank->lane[cause].free_ns;
 }
 
-/* Whether lane @k of the rank has all that it waits for from outside; if so notes since when. What
- * is older than the last of its stream ended before anything that counts: see consider in lane.c.
- * If not, waits for the first that is missing: an external one if there is. */
-static inline bool find_begin(OrrExec *x, uint32_t r, uint32_t k, const Call *call) {
-    OrrRank *rank = &x->ranks[r];
-    uint32_t s = orr_pass_lane[k], cause = s, missing = ORR_N_STREAMS, need = 0;
-    int64_t ready_ns = rank->lane[s].free_ns;
-    bool has_wait = false;
+/* What lane @k waited for last, all being there: since when it has that. What is older than the
+ * last of its stream ended before anything that counts: see consider in lane.c. */
+static inline int64_t latest(const OrrRank *rank, uint32_t k, const Call *call, uint32_t *cause) {
     const OrrPassNeed *needs = call->needs->needs[k];
-    for (uint32_t i = 0; i < call->needs->n[k] && missing == ORR_N_STREAMS; i++) {
+    int64_t ready_ns = rank->lane[orr_pass_lane[k]].free_ns;
+    bool has_wait = false;
+    *cause = orr_pass_lane[k];
+    for (uint32_t i = 0; i < call->needs->n[k]; i++) {
         uint32_t q = needs[i].stream;
         const OrrLane *o = &rank->lane[q];
-        need = count_of(&needs[i], call->step);
-        if (o->completed < need) {
-            missing = q;
-        } else if (o->completed == need &&
-                   (o->free_ns > ready_ns || (o->free_ns == ready_ns && has_wait && q < cause))) {
+        if (o->completed == count_of(&needs[i], call->step) &&
+            (o->free_ns > ready_ns || (o->free_ns == ready_ns && has_wait && q < *cause))) {
             ready_ns = o->free_ns;
             has_wait = true;
-            cause = q;
+            *cause = q;
         }
     }
-    if (missing == ORR_N_STREAMS && rank->n_synced < call->n_synced) {
-        missing = ORR_STREAM_HOST;
-        need = call->n_synced;
+    return ready_ns;
+}
+
+/* The first that lane @k has not got, an external stream if there is; ORR_N_STREAMS: none. */
+static inline uint32_t missing_of(const OrrRank *rank, uint32_t k, const Call *call,
+                                  uint32_t *need) {
+    const OrrPassNeed *needs = call->needs->needs[k];
+    for (uint32_t i = 0; i < call->needs->n[k]; i++) {
+        *need = count_of(&needs[i], call->step);
+        if (rank->lane[needs[i].stream].completed < *need)
+            return needs[i].stream;
     }
+    *need = call->n_synced;
+    return rank->n_synced < *need ? ORR_STREAM_HOST : ORR_N_STREAMS;
+}
+
+/* Lane @k of the rank has all that it waits for from outside: notes since when. */
+static inline void begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32_t k,
+                         const Call *call) {
+    uint32_t cause;
+    int64_t at_ns = latest(&x->ranks[r], k, call, &cause);
+    OrrBegin *b = &x->passes->begins[r];
+    note_begin(x, r, k, cause, at_ns);
+    b->key[k] = call->key;
+    if (k == 1)
+        return;
+    orr_exec__idle(x, r, cause, at_ns, at_ns);
+    orr_pass__begin_rates(x, r);
+    pass->n_begun++;
+    pass->key = call->key;
+}
+
+/* Whether lane @k has all that it waits for from outside; if not, it waits for the first that is
+ * missing. */
+static bool has_begin(OrrExec *x, uint32_t r, uint32_t k, const Call *call) {
+    OrrRank *rank = &x->ranks[r];
+    uint32_t s = orr_pass_lane[k], need;
+    if (x->passes->begins[r].key[k] == call->key)
+        return true;
+    if (orr_exec__is_blocked(rank, s))
+        return false;
+    uint32_t missing = missing_of(rank, k, call, &need);
     orr_exec__block_on(rank, s, missing, need);
     orr_exec__hold(x, r, s, missing < ORR_N_STREAMS && x->is_external[missing]);
     if (missing < ORR_N_STREAMS)
         return false;
-    note_begin(x, r, k, cause, ready_ns);
-    return true;
-}
-
-/* The same, once. */
-static inline bool has_begin(OrrExec *x, uint32_t r, uint32_t k, const Call *call) {
-    OrrBegin *b = &x->passes->begins[r];
-    if (b->key[k] == call->key)
-        return true;
-    if (orr_exec__is_blocked(&x->ranks[r], orr_pass_lane[k]) || !find_begin(x, r, k, call))
-        return false;
-    b->key[k] = call->key;
-    if (k == 1)
-        return true;
-    OrrIslandPass *pass = orr_pass__of(x, r);
-    orr_exec__idle(x, r, b->cause[0], b->begin_ns[0], b->begin_ns[0]);
-    orr_pass__begin_rates(x, r);
-    pass->n_begun++;
-    pass->key = call->key;
+    begin(x, orr_pass__of(x, r), r, k, call);
     return true;
 }
 
@@ -181,15 +196,46 @@ static bool all_lack(OrrExec *x, const OrrIslandPass *pass, const Call *call, ui
     return true;
 }
 
-/* The same for all members. Returns whether all are ready. */
-static bool ask_all(OrrExec *x, const OrrIslandPass *pass, const Call *call) {
-    bool lacks = all_lack(x, pass, call, 0);
-    if (call->needs->n_lanes > 1 && lacks)
-        lacks = all_lack(x, pass, call, 1);
+/* Whether all members have all that lane @k waits for, and have not been asked with that before; if
+ * so it is noted since when. */
+static bool all_begin(OrrExec *x, OrrIslandPass *pass, const Call *call, uint32_t k) {
+    const OrrPassNeed *needs = call->needs->needs[k];
+    for (uint32_t i = 0; i < call->needs->n[k]; i++) {
+        uint32_t n = count_of(&needs[i], call->step);
+        for (uint32_t m = 0; m < pass->n; m++)
+            if (x->ranks[pass->list[m]].lane[needs[i].stream].completed < n)
+                return false;
+    }
+    for (uint32_t m = 0; m < pass->n; m++)
+        if (x->ranks[pass->list[m]].n_synced < call->n_synced ||
+            x->passes->begins[pass->list[m]].key[k] == call->key)
+            return false;
+    for (uint32_t m = 0; m < pass->n; m++) {
+        orr_exec__block_on(&x->ranks[pass->list[m]], orr_pass_lane[k], ORR_N_STREAMS, 0);
+        orr_exec__hold(x, pass->list[m], orr_pass_lane[k], false);
+        begin(x, pass, pass->list[m], k, call);
+    }
+    return true;
+}
+
+/* The same as `ask` for all members. Returns whether all are ready. */
+static bool ask_all(OrrExec *x, OrrIslandPass *pass, const Call *call) {
+    uint32_t n_lanes = call->needs->n_lanes, n_begun = 0, n_lacking = 0;
+    for (uint32_t k = 0; k < n_lanes; k++) {
+        n_lacking += all_lack(x, pass, call, k);
+        n_begun += n_lacking == 0 && all_begin(x, pass, call, k);
+    }
     bool is_due = false;
-    for (uint32_t m = 0; m < pass->n && !lacks; m++)
-        is_due |= ask(x, pass->list[m], call, pass->n);
-    return is_due;
+    if (n_begun < n_lanes) {
+        for (uint32_t m = 0; m < pass->n && n_lacking < n_lanes; m++)
+            is_due |= ask(x, pass->list[m], call, pass->n);
+        return is_due;
+    }
+    for (uint32_t m = 0; m < pass->n; m++)
+        for (uint32_t k = 0; k < n_lanes; k++)
+            x->ranks[pass->list[m]].lane[orr_pass_lane[k]].state = ORR_LANE_CHECKED;
+    pass->n_ready = pass->n;
+    return true;
 }
 
 /* Whether the other stream can still do something that belongs before this pass. @has_items: it has

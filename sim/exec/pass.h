@@ -36,7 +36,6 @@ typedef struct {
     int64_t free_ns;        /* compute: end of the last block */
     int64_t tp_free_ns;     /* end of the last collective */
     int64_t start_ns;       /* launch of the collective in hand */
-    bool is_block_bound;    /* which waited for a block */
     uint32_t done;          /* blocks */
     OrrEnded last, blocker; /* the last collective, what that had waited for */
     int64_t blocker_end_ns;
@@ -222,6 +221,7 @@ void orr_exec__recursion_least(const OrrExec *x, OrrPassWork *w);
 /* Evaluates the pass, whose starts are filled in, with the changes of rates known by now. */
 void orr_exec__recursion(const OrrExec *x, OrrPassWork *w, const OrrRateChange *changes,
                          uint32_t n_changes);
+/* pass_sums.c */
 /* Adds what its communication took to the sums. */
 void orr_exec__recursion_sums(OrrExec *x, const OrrPassWork *w, const uint32_t *list);
 /* In which order members came to its collectives. */

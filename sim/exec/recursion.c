@@ -166,22 +166,44 @@ static void run_blocks(const Recursion *v, OrrPassMember *m, uint32_t until, int
     }
 }
 
-/* When the member launches collective @j: after the blocks that it waits for and the one before. */
-static void find_launch(const Recursion *v, OrrPassMember *m, uint32_t j) {
+/* When the member launches collective @j: after the blocks that it waits for, which have been run,
+ * and the one before. */
+static void launch(const Recursion *v, OrrPassMember *m, uint32_t j) {
     const OrrBegin *b = m->begin;
-    uint32_t need = v->need_block[j];
     bool is_outside = j == 0 && b->cause[1] != ORR_STREAM_TP;
     int64_t ready = j == 0 ? b->begin_ns[1] : m->tp_free_ns;
-    run_blocks(v, m, need, INT64_MAX, j, full_rate);
+    uint32_t need = v->need_block[j];
     bool is_block = need > 0 && m->done == need && !m->is_walking;
     is_block = is_block && (m->free_ns > ready || (m->free_ns == ready && is_outside));
-    m->is_block_bound = is_block;
     m->start_ns = is_block ? m->free_ns : ready;
     m->next_blocker.is_set = 0;
     if (is_block)
         return; /* kernels wait for nothing that counts */
     m->next_blocker = is_outside ? b->blocker : m->last;
     m->next_blocker_end_ns = is_outside ? b->blocker_end_ns : m->tp_free_ns;
+}
+
+static int64_t transfer_ns(const Recursion *v, uint32_t j) {
+    const OrrExec *x = v->x;
+    const OrrItem *item = &v->colls[j];
+    return orr_exec__private_ns(
+        orr_exec__private_plan(x, x->bound->program->colls[item->what].group,
+                               x->ranks[v->w->members[0].rank].island, item->what));
+}
+
+static void end_coll(const Recursion *v, OrrPassMember *m, uint32_t j, int64_t arrived,
+                     int64_t end) {
+    m->last = (OrrEnded){.start_ns = m->start_ns,
+                         .arrived_ns = arrived,
+                         .what = v->colls[j].what,
+                         .step = v->w->step,
+                         .type = ORR_ITEM_COLL,
+                         .is_set = 1};
+    m->blocker = m->next_blocker;
+    m->blocker_end_ns = m->next_blocker_end_ns;
+    m->tp_free_ns = m->end_ns[1][j] = end;
+    m->waits[j].wait_ns = arrived - m->start_ns;
+    m->waits[j].transfer_ns = end - arrived;
 }
 
 static void collective(const Recursion *v, uint32_t j, uint32_t n) {
@@ -191,15 +213,13 @@ static void collective(const Recursion *v, uint32_t j, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         if (all[i].same_as != i)
             continue;
-        find_launch(v, &all[i], j);
+        run_blocks(v, &all[i], v->need_block[j], INT64_MAX, j, full_rate);
+        launch(v, &all[i], j);
         arrived = MAX(arrived, all[i].start_ns);
     }
-    const OrrItem *item = &v->colls[j];
-    const OrrPlan *plan = orr_exec__private_plan(x, x->bound->program->colls[item->what].group,
-                                                 x->ranks[all[0].rank].island, item->what);
-    int64_t end = arrived + orr_exec__private_ns(plan);
+    int64_t end = arrived + transfer_ns(v, j);
     bool takes_sms;
-    uint32_t purpose = orr_exec__purpose(x, item, &takes_sms);
+    uint32_t purpose = orr_exec__purpose(x, &v->colls[j], &takes_sms);
     bool is_slow = takes_sms && orr_exec__slows_kernels(x, purpose);
     uint32_t rate[2];
     for (int c = 0; c < 2; c++)
@@ -211,17 +231,7 @@ static void collective(const Recursion *v, uint32_t j, uint32_t n) {
         if (is_slow)
             run_blocks(v, m, v->n_blocks, m->start_ns, j, full_rate);
         run_blocks(v, m, v->n_blocks, end, j, is_slow ? rate : full_rate);
-        m->last = (OrrEnded){.start_ns = m->start_ns,
-                             .arrived_ns = arrived,
-                             .what = item->what,
-                             .step = v->w->step,
-                             .type = ORR_ITEM_COLL,
-                             .is_set = 1};
-        m->blocker = m->next_blocker;
-        m->blocker_end_ns = m->next_blocker_end_ns;
-        m->tp_free_ns = m->end_ns[1][j] = end;
-        m->waits[j].wait_ns = arrived - m->start_ns;
-        m->waits[j].transfer_ns = end - arrived;
+        end_coll(v, m, j, arrived, end);
     }
 }
 
@@ -288,83 +298,6 @@ static bool is_same(const Recursion *v, uint32_t i) {
             (is_equal(&p->blocker, &q->blocker) && p->blocker_end_ns == q->blocker_end_ns));
 }
 
-static const OrrItem *collectives(const OrrExec *x, const OrrPassWork *w) {
-    return x->compiled->items + w->segment->first_item[ORR_STREAM_TP];
-}
-
-/* Sums over the members; whole nanoseconds, so neither their order nor taking those that are the
- * same together matters. */
-void orr_exec__recursion_sums(OrrExec *x, const OrrPassWork *w, const uint32_t *list) {
-    const OrrProgram *p = x->bound->program;
-    const OrrPassTail *tail = w->tail;
-    uint32_t n_comms = p->n_colls + p->n_p2ps;
-    uint32_t n_colls = tail ? tail->first_coll : w->segment->n_items[ORR_STREAM_TP];
-    OrrCommSum *sums = x->sums + (gsize)(w->step % ORR_WINDOWS) * n_comms;
-    double same = 0; /* weight of those that are as the first */
-    for (uint32_t i = 0; i < w->n; i++)
-        same += w->members[i].same_as == 0 ? x->ranks[list[i]].weight : 0;
-    for (uint32_t i = 0; i < w->n; i++) {
-        const OrrPassMember *m = &w->members[i];
-        if (i > 0 && m->same_as == 0)
-            continue;
-        double weight = i == 0 ? same : x->ranks[list[i]].weight;
-        for (uint32_t j = 0; j < n_colls; j++) {
-            OrrCommSum *sum = &sums[collectives(x, w)[j].what];
-            sum->count += weight;
-            sum->transfer_ns += (double)m->waits[j].transfer_ns * weight;
-            sum->wait_ns += (double)m->waits[j].wait_ns * weight;
-            sum->exposed_ns += (double)m->waits[j].exposed_ns * weight;
-        }
-        if (m->outside_ns > 0)
-            x->sums[(gsize)(m->outside_step % ORR_WINDOWS) * n_comms + m->outside_index]
-                .exposed_ns += (double)m->outside_ns * weight;
-    }
-    for (uint32_t j = 0; tail && j < tail->n_colls; j++) {
-        OrrCommSum *sum = &sums[collectives(x, w)[n_colls + j].what];
-        sum->count += tail->sums[j].count;
-        sum->transfer_ns += tail->sums[j].transfer_ns;
-        sum->wait_ns += tail->sums[j].wait_ns;
-        sum->exposed_ns += tail->sums[j].exposed_ns;
-    }
-}
-
-/* The same of the tail. */
-static void tail_meetings(OrrExec *x, const OrrPassWork *w, const uint32_t *list) {
-    const OrrPassTail *tail = w->tail;
-    const uint8_t *row = orr_pass__of(x, list[0])->class->row;
-    int64_t begin_ns = w->members[0].end_ns[1][tail->first_coll - 1];
-    for (uint32_t j = 0; j < tail->n_colls; j++) {
-        uint32_t what = collectives(x, w)[tail->first_coll + j].what;
-        int64_t wait_ns = tail->wait_ns[j];
-        for (uint32_t i = 0; orr_exec__is_longest(x, list[0], w->step, what, wait_ns) && i < w->n;
-             i++)
-            *orr_exec__launch_of(x, list[i], w->step, what) =
-                (OrrLaunch){begin_ns + tail->rows[row[i]].launch_ns[j], wait_ns, w->step + 1};
-    }
-}
-
-/* For the order in which members came: see exec_priv.h. */
-void orr_exec__recursion_meetings(OrrExec *x, const OrrPassWork *w, const uint32_t *list) {
-    const OrrPassMember *all = w->members;
-    uint32_t n_colls = w->tail ? w->tail->first_coll : w->segment->n_items[ORR_STREAM_TP];
-    for (uint32_t j = 0; j < n_colls; j++) {
-        uint32_t what = collectives(x, w)[j].what;
-        int64_t wait_ns = 0;
-        for (uint32_t i = 0; i < w->n; i++)
-            wait_ns += all[all[i].same_as].waits[j].wait_ns * x->bound->weight[list[i]];
-        if (!orr_exec__is_longest(x, list[0], w->step, what, wait_ns))
-            continue;
-        for (uint32_t i = 0; i < w->n; i++) {
-            const OrrPassMember *m = &all[all[i].same_as];
-            int64_t arrived = m->end_ns[1][j] - m->waits[j].transfer_ns;
-            *orr_exec__launch_of(x, list[i], w->step, what) =
-                (OrrLaunch){arrived - m->waits[j].wait_ns, wait_ns, w->step + 1};
-        }
-    }
-    if (w->tail)
-        tail_meetings(x, w, list);
-}
-
 static Recursion prepare(const OrrExec *x, OrrPassWork *w, const OrrRateChange *changes,
                          uint32_t n_changes) {
     const OrrCompiledSegment *cs = w->segment;
@@ -413,6 +346,27 @@ void orr_exec__recursion(const OrrExec *x, OrrPassWork *w, const OrrRateChange *
     evaluate(&v, 0);
 }
 
+/* The first collective, for which the next kernels of all members wait: nothing runs beside it. */
+static void meet(const Recursion *v) {
+    OrrPassMember *all = v->w->members;
+    int64_t arrived = INT64_MIN;
+    for (uint32_t i = 0; i < v->w->n; i++) {
+        OrrPassMember *m = &all[i];
+        if (m->same_as != i)
+            continue;
+        int64_t free_ns = m->free_ns;
+        for (; m->done < v->need_block[0]; m->done++)
+            m->end_ns[0][m->done] = free_ns += m->times[v->blocks[m->done].what].work_ns;
+        m->free_ns = free_ns;
+        launch(v, m, 0);
+        arrived = MAX(arrived, m->start_ns);
+    }
+    int64_t end = arrived + transfer_ns(v, 0);
+    for (uint32_t i = 0; i < v->w->n; i++)
+        if (all[i].same_as == i)
+            end_coll(v, &all[i], 0, arrived, end);
+}
+
 /* Evaluates up to the end of collective @n - 1, and charges what the members have waited for it:
  * all go on at that instant, with nothing under way. False: not all. */
 static bool reach_meeting(const Recursion *v, uint32_t n) {
@@ -420,7 +374,9 @@ static bool reach_meeting(const Recursion *v, uint32_t n) {
     for (uint32_t i = 0; i < v->w->n; i++)
         if (all[i].same_as == i)
             forget_waits(&all[i], 0, n);
-    for (uint32_t j = 0; j < n; j++)
+    if (n == 1)
+        meet(v);
+    for (uint32_t j = 0; j < n && n > 1; j++)
         collective(v, j, v->w->n);
     for (uint32_t i = 0; i < v->w->n; i++) {
         const OrrPassMember *m = &all[i];

@@ -211,9 +211,19 @@ static void tell(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, int64_t until_
     go_on(x, list, n);
 }
 
+/* Records that items of all members lead back to. */
+static void find_ways(OrrExec *x, OrrPassWork *w, uint32_t k, uint32_t item, uint32_t *ways) {
+    const OrrPassTail *tail = w->tail;
+    bool is_tail = tail && item >= (k == 0 ? tail->first_block : tail->first_coll);
+    for (uint32_t m = 0; m < w->n; m++)
+        ways[m] = !x->causes         ? ORR_NONE
+                  : is_tail && m > 0 ? ways[0]
+                                     : orr_exec__way(x, w, (OrrPassSpot){m, k, item});
+}
+
 /* Ends of items of lane @k that external streams will ask for, of all members. */
 static void remember_all(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint32_t k) {
-    uint32_t s = orr_pass_lane[k], n = w->segment->n_items[s];
+    uint32_t s = orr_pass_lane[k], n = w->segment->n_items[s], ways[ORR_MAX_ISLAND];
     const uint32_t *shown = x->passes->shown + w->segment->first_item[s];
     const OrrCompiledRole *role = orr_pass__role(x, list[0]);
     const uint16_t *asked_of = role->asked[s] + role->rows[w->call].base[s];
@@ -221,10 +231,11 @@ static void remember_all(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint3
     OrrPastEnd ends[ORR_MAX_ISLAND];
     for (uint32_t i = n > 0 ? shown[0] : 0; i < n; i = i + 1 < n ? shown[i + 1] : n) {
         uint32_t asked = asked_of[i] & x->external_mask;
-        for (uint32_t m = 0; asked && m < w->n; m++)
-            ends[m] =
-                (OrrPastEnd){result_of(w, m)->end_ns[k][i], completed + i,
-                             x->causes ? orr_exec__way(x, w, (OrrPassSpot){m, k, i}) : ORR_NONE};
+        if (asked == 0)
+            continue;
+        find_ways(x, w, k, i, ways);
+        for (uint32_t m = 0; m < w->n; m++)
+            ends[m] = (OrrPastEnd){result_of(w, m)->end_ns[k][i], completed + i, ways[m]};
         for (; asked; asked &= asked - 1)
             orr_exec__remember_all(x, list, w->n, s, __builtin_ctz(asked), ends);
     }
@@ -232,11 +243,12 @@ static void remember_all(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint3
 
 /* Lane @k of all members ends the pass: they go on to the same item. */
 static void move_on(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint32_t k) {
-    uint32_t s = orr_pass_lane[k], n = w->segment->n_items[s];
+    uint32_t s = orr_pass_lane[k], n = w->segment->n_items[s], ways[ORR_MAX_ISLAND];
     OrrLane *first = &x->ranks[list[0]].lane[s];
     first->item = n;
     first->state = ORR_LANE_BLOCKED;
     orr_exec__settle_head(x, list[0], s);
+    uint32_t completed = first->completed + n;
     for (uint32_t m = 0; m < w->n; m++) {
         OrrLane *l = &x->ranks[list[m]].lane[s];
         l->call = first->call;
@@ -244,12 +256,14 @@ static void move_on(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint32_t k
         l->step = first->step;
         l->head = first->head;
         l->state = first->state;
-        l->completed += n;
+        l->completed = completed;
         l->free_ns = result_of(w, m)->end_ns[k][n - 1];
-        if (x->causes)
-            orr_exec__lane_cause(x, list[m], s)->last =
-                orr_exec__way(x, w, (OrrPassSpot){m, k, n - 1});
     }
+    if (!x->causes)
+        return;
+    find_ways(x, w, k, n - 1, ways);
+    for (uint32_t m = 0; m < w->n; m++)
+        orr_exec__lane_cause(x, list[m], s)->last = ways[m];
 }
 
 /* A pass that was taken to its end at once: the streams of all members move on. */
