@@ -147,7 +147,10 @@ struct OrrPasses {
     uint8_t *is_open;  /* [n_segments] also beside communication that slows kernels */
     uint8_t *is_quiet; /* [n_segments] none such is launched before its end */
     uint8_t **calls;   /* [n_roles][n_calls] ORR_PASS_ */
-    uint32_t *need;    /* [items] of the other lane that must have ended */
+    /* [n_roles][n_calls] external streams that may hang on a collective of the call: the others
+     * that ask for one wait for its last kernels too, which end later */
+    uint16_t **tp_askers;
+    uint32_t *need;  /* [items] of the other lane that must have ended */
     uint32_t *shown; /* [items] the next of its lane, or itself, that an external stream waits for,
                       * counted from the first; the number of items: none */
     uint32_t *meeting; /* [n_segments] collectives up to the meeting that a tail follows; 0: none */

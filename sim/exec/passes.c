@@ -88,6 +88,19 @@ static bool has_known_waiters(const OrrExec *x, const OrrCompiledSegment *cs,
     return true;
 }
 
+/* The call whose items of stream @s item number @count of a step is among, counted from 1. */
+static uint32_t call_of(const OrrCompiledRole *role, uint32_t s, uint32_t count) {
+    uint32_t low = 0, high = role->n_calls;
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+        if (role->rows[middle].base[s] < count)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Items that a local stream of another call waits for, the host included. */
 static uint8_t *awaited_items(const OrrExec *x, uint32_t n_items) {
     uint8_t *is_awaited = g_new0(uint8_t, n_items + 1);
@@ -98,14 +111,7 @@ static uint8_t *awaited_items(const OrrExec *x, uint32_t n_items) {
             const OrrCrossWait *c = &role->cross[i];
             if (x->is_external[c->stream])
                 continue;
-            uint32_t low = 0, high = role->n_calls; /* the call whose items those are */
-            while (high - low > 1) {
-                uint32_t middle = (low + high) / 2;
-                if (rows[middle].base[c->src_stream] < c->src_count)
-                    low = middle;
-                else
-                    high = middle;
-            }
+            uint32_t low = call_of(role, c->src_stream, c->src_count);
             const OrrCompiledSegment *cs = &x->compiled->segments[role->calls[low].segment];
             is_awaited[cs->first_item[c->src_stream] + c->src_count - 1 -
                        rows[low].base[c->src_stream]] = 1;
@@ -201,6 +207,44 @@ static uint8_t *find_calls(const OrrExec *x, const OrrCompiledRole *role) {
                 (is_whole ? ORR_PASS_WHOLE : 0) | (x->passes->is_open[segment] ? ORR_PASS_OPEN : 0);
     }
     return kinds;
+}
+
+/* Whether cross wait @i, of some stream, is beside one for the last kernels of call @c. */
+static bool has_kernels_beside(const OrrCompiledRole *role, const uint32_t *first, uint32_t i,
+                               uint32_t c) {
+    const OrrCrossWait *w = &role->cross[i];
+    for (uint32_t j = first[0]; j < first[1]; j++) {
+        const OrrCrossWait *other = &role->cross[j];
+        if (other->item == w->item && other->steps_back == w->steps_back &&
+            other->src_stream == ORR_STREAM_COMPUTE &&
+            other->src_count == role->rows[c + 1].base[ORR_STREAM_COMPUTE])
+            return true;
+    }
+    return false;
+}
+
+/* External streams that ask for collectives of a call without its last kernels, which end later. */
+static uint16_t *find_tp_askers(const OrrExec *x, const OrrCompiledRole *role) {
+    uint16_t *askers = g_new0(uint16_t, role->n_calls + 1);
+    for (uint32_t d = 0; d < role->n_calls; d++)
+        for (uint32_t s = 0; s < ORR_N_STREAMS; s++) {
+            const uint32_t *first = &role->first_cross[d * ORR_N_STREAMS + s];
+            for (uint32_t i = first[0]; x->is_external[s] && i < first[1]; i++) {
+                if (role->cross[i].src_stream != ORR_STREAM_TP)
+                    continue;
+                uint32_t c = call_of(role, ORR_STREAM_TP, role->cross[i].src_count);
+                if (!has_kernels_beside(role, first, i, c))
+                    askers[c] |= 1u << s;
+            }
+        }
+    for (uint32_t c = 0; c < role->n_calls; c++) {
+        const OrrCompiledSegment *cs = &x->compiled->segments[role->calls[c].segment];
+        for (uint32_t q = 0; q < ORR_N_STREAMS; q++)
+            for (uint32_t i = 0; x->is_external[q] && i < cs->n_items[q]; i++)
+                if (need_of(x, orr_pass__item(x, cs, q, i), ORR_STREAM_TP) > 0)
+                    askers[c] |= 1u << q;
+    }
+    return askers;
 }
 
 /* Whether its last kernels come after all its collectives, and after the members have met. */
@@ -340,8 +384,11 @@ void orr_exec__passes_new(OrrExec *x) {
         p->most_members = MAX(p->most_members, tp->first_member[g + 1] - tp->first_member[g]);
     find_passes(x);
     p->calls = g_new0(uint8_t *, x->bound->program->n_roles + 1);
-    for (uint32_t r = 0; r < x->bound->program->n_roles; r++)
+    p->tp_askers = g_new0(uint16_t *, x->bound->program->n_roles + 1);
+    for (uint32_t r = 0; r < x->bound->program->n_roles; r++) {
         p->calls[r] = find_calls(x, &x->compiled->roles[r]);
+        p->tp_askers[r] = find_tp_askers(x, &x->compiled->roles[r]);
+    }
     orr_pass__needs_new(x);
     p->islands = g_new0(OrrIslandPass, x->n_islands);
     for (uint32_t r = 0; r < x->bound->n_ranks; r++)
@@ -357,8 +404,10 @@ void orr_exec__passes_clear(OrrExec *x) {
     OrrPasses *p = x->passes;
     if (!p)
         return;
-    for (uint32_t r = 0; r < x->bound->program->n_roles; r++)
+    for (uint32_t r = 0; r < x->bound->program->n_roles; r++) {
         g_free(p->calls[r]);
+        g_free(p->tp_askers[r]);
+    }
     for (uint32_t i = 0; i < x->n_islands; i++) {
         g_free(p->islands[i].changes);
         if (p->islands[i].work)
@@ -372,6 +421,7 @@ void orr_exec__passes_clear(OrrExec *x) {
     orr_pass__needs_clear(x);
     work_free(p->whole);
     g_free(p->calls);
+    g_free(p->tp_askers);
     g_free(p->is_pass);
     g_free(p->is_open);
     g_free(p->is_quiet);

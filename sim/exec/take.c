@@ -229,8 +229,11 @@ static void remember_all(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint3
     const uint16_t *asked_of = role->asked[s] + role->rows[w->call].base[s];
     uint32_t completed = x->ranks[list[0]].lane[s].completed;
     OrrPastEnd ends[ORR_MAX_ISLAND];
+    uint32_t askers = x->external_mask;
+    if (k == 1)
+        askers &= x->passes->tp_askers[x->bound->role[list[0]]][w->call];
     for (uint32_t i = n > 0 ? shown[0] : 0; i < n; i = i + 1 < n ? shown[i + 1] : n) {
-        uint32_t asked = asked_of[i] & x->external_mask;
+        uint32_t asked = asked_of[i] & askers;
         if (asked == 0)
             continue;
         find_ways(x, w, k, i, ways);
