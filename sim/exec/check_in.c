@@ -73,39 +73,43 @@ static inline uint32_t count_of(const OrrPassNeed *need, uint32_t step) {
     return need->steps_back <= step ? (step - need->steps_back) * need->in_step + need->n : 0;
 }
 
-/* The stream has what it waits for: since when, and what came last. */
-static void note_begin(OrrExec *x, uint32_t r, uint32_t k, uint32_t cause, int64_t at_ns) {
+/* Lane @k of the rank has all that it waits for from outside: notes since when, and what came last.
+ * What is older than the last of its stream ended before anything that counts: see consider in
+ * lane.c. */
+static inline void begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32_t k,
+                         const Call *call) {
     const OrrRank *rank = &x->ranks[r];
+    const OrrPassNeed *needs = call->needs->needs[k];
+    uint32_t s = orr_pass_lane[k], cause = s, n = call->needs->n[k];
+    int64_t at_ns = rank->lane[s].free_ns;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t q = needs[i].stream;
+        const OrrLane *o = &rank->lane[q];
+        bool is_later = o->free_ns > at_ns || (o->free_ns == at_ns && cause != s && q < cause);
+        if (is_later && o->completed == count_of(&needs[i], call->step)) {
+            at_ns = o->free_ns;
+            cause = q;
+        }
+    }
     OrrBegin *b = &x->passes->begins[r];
     b->begin_ns[k] = at_ns;
     b->cause[k] = cause;
     b->index[k] = rank->lane[cause].completed - 1;
+    b->key[k] = call->key;
     if (x->causes)
         b->made[k] = orr_exec__last_cause(x, r, cause);
-    if (k == 0 || cause == ORR_STREAM_TP)
+    if (k == 1) {
+        b->blocker.is_set = 0;
+        if (cause == s)
+            return;
+        b->blocker = rank->trail[cause].ended;
+        b->blocker_end_ns = at_ns;
         return;
-    b->blocker = rank->trail[cause].ended;
-    b->blocker_end_ns = rank->lane[cause].free_ns;
-}
-
-/* What lane @k waited for last, all being there: since when it has that. What is older than the
- * last of its stream ended before anything that counts: see consider in lane.c. */
-static inline int64_t latest(const OrrRank *rank, uint32_t k, const Call *call, uint32_t *cause) {
-    const OrrPassNeed *needs = call->needs->needs[k];
-    int64_t ready_ns = rank->lane[orr_pass_lane[k]].free_ns;
-    bool has_wait = false;
-    *cause = orr_pass_lane[k];
-    for (uint32_t i = 0; i < call->needs->n[k]; i++) {
-        uint32_t q = needs[i].stream;
-        const OrrLane *o = &rank->lane[q];
-        if (o->completed == count_of(&needs[i], call->step) &&
-            (o->free_ns > ready_ns || (o->free_ns == ready_ns && has_wait && q < *cause))) {
-            ready_ns = o->free_ns;
-            has_wait = true;
-            *cause = q;
-        }
     }
-    return ready_ns;
+    orr_exec__idle(x, r, cause, at_ns, at_ns);
+    orr_pass__begin_rates(x, r);
+    pass->n_begun++;
+    pass->key = call->key;
 }
 
 /* The first that lane @k has not got, an external stream if there is; ORR_N_STREAMS: none. */
@@ -119,22 +123,6 @@ static inline uint32_t missing_of(const OrrRank *rank, uint32_t k, const Call *c
     }
     *need = call->n_synced;
     return rank->n_synced < *need ? ORR_STREAM_HOST : ORR_N_STREAMS;
-}
-
-/* Lane @k of the rank has all that it waits for from outside: notes since when. */
-static inline void begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32_t k,
-                         const Call *call) {
-    uint32_t cause;
-    int64_t at_ns = latest(&x->ranks[r], k, call, &cause);
-    OrrBegin *b = &x->passes->begins[r];
-    note_begin(x, r, k, cause, at_ns);
-    b->key[k] = call->key;
-    if (k == 1)
-        return;
-    orr_exec__idle(x, r, cause, at_ns, at_ns);
-    orr_pass__begin_rates(x, r);
-    pass->n_begun++;
-    pass->key = call->key;
 }
 
 /* Whether lane @k has all that it waits for from outside; if not, it waits for the first that is

@@ -39,7 +39,7 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
         orr_large_new((gsize)ORR_WINDOWS * bound->n_ranks * ORR_N_OWNERS * sizeof *x->window_ns);
     x->to_end = g_new(uint32_t, x->max_steps);
     x->sums = g_new0(OrrCommSum, (gsize)ORR_WINDOWS * (n_comms + 1));
-    x->ended_step = ORR_NONE;
+    x->ended_step = x->next_island = ORR_NONE;
     for (uint32_t k = 0; k < x->max_steps; k++)
         x->to_end[k] = bound->n_ranks;
     for (uint32_t r = 0; r < bound->n_ranks; r++) {
@@ -188,6 +188,12 @@ static bool advance(OrrExec *x) {
 
 static void loop(OrrExec *x) {
     while (!x->is_over && !x->mismatch) {
+        if (x->next_island != ORR_NONE) {
+            uint32_t island = x->next_island;
+            x->next_island = ORR_NONE;
+            orr_exec__run_island(x, island);
+            continue;
+        }
         if ((x->queue.n == 0 || x->queue.heap[0].time_ns > x->global_ns) && !advance(x))
             return;
         if (x->causes && x->causes->n_words > x->causes->limit)

@@ -103,12 +103,17 @@ void orr_exec__islands_clear(OrrExec *x) {
     free(x->islands);
 }
 
-/* The global queue must know when the island has its next event. */
+/* The global queue must know when the island has its next event. One that has it now goes first in
+ * the queue, so it need not go through it: it is run when the event in hand has been handled. */
 static void announce(OrrExec *x, uint32_t i) {
     OrrIsland *island = &x->islands[i];
     if (island->queue.n == 0 || island->queue.heap[0].time_ns >= island->queued_ns)
         return;
     island->queued_ns = island->queue.heap[0].time_ns;
+    if (island->queued_ns <= x->global_ns && x->next_island == ORR_NONE) {
+        x->next_island = i;
+        return;
+    }
     island->generation = (island->generation + 1) & ORR_GENERATION_MASK;
     orr_queue_push(&x->queue, MAX(island->queued_ns, x->global_ns), ORR_EV_ISLAND,
                    island->generation, i);
