@@ -8,6 +8,9 @@
 #include "sim/exec/cause.h"
 #include "sim/exec/pass.h"
 
+/* For each of the two lanes by itself: what differs between them is known then. */
+#define ORR_INLINE inline __attribute__((always_inline))
+
 /* Waits of lane @k across calls. */
 static OrrPassNeed *add_needs(const OrrExec *x, const OrrCompiledRole *role, uint32_t call,
                               uint32_t k, OrrPassNeed *to) {
@@ -76,8 +79,8 @@ static inline uint32_t count_of(const OrrPassNeed *need, uint32_t step) {
 /* Lane @k of the rank has all that it waits for from outside: notes since when, and what came last.
  * What is older than the last of its stream ended before anything that counts: see consider in
  * lane.c. */
-static inline void begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32_t k,
-                         const Call *call) {
+static ORR_INLINE void begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32_t k,
+                             const Call *call) {
     const OrrRank *rank = &x->ranks[r];
     const OrrPassNeed *needs = call->needs->needs[k];
     uint32_t s = orr_pass_lane[k], cause = s, n = call->needs->n[k];
@@ -107,14 +110,17 @@ static inline void begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32_t k
         return;
     }
     orr_exec__idle(x, r, cause, at_ns, at_ns);
-    orr_pass__begin_rates(x, r);
+    if (b->state == ORR_RATE_NOW)
+        orr_pass__note_rates(x, pass, r);
+    else
+        orr_pass__begin_rates(x, r);
     pass->n_begun++;
     pass->key = call->key;
 }
 
 /* The first that lane @k has not got, an external stream if there is; ORR_N_STREAMS: none. */
-static inline uint32_t missing_of(const OrrRank *rank, uint32_t k, const Call *call,
-                                  uint32_t *need) {
+static ORR_INLINE uint32_t missing_of(const OrrRank *rank, uint32_t k, const Call *call,
+                                      uint32_t *need) {
     const OrrPassNeed *needs = call->needs->needs[k];
     for (uint32_t i = 0; i < call->needs->n[k]; i++) {
         *need = count_of(&needs[i], call->step);
@@ -127,7 +133,7 @@ static inline uint32_t missing_of(const OrrRank *rank, uint32_t k, const Call *c
 
 /* Whether lane @k has all that it waits for from outside; if not, it waits for the first that is
  * missing. */
-static bool has_begin(OrrExec *x, uint32_t r, uint32_t k, const Call *call) {
+static ORR_INLINE bool has_begin(OrrExec *x, uint32_t r, uint32_t k, const Call *call) {
     OrrRank *rank = &x->ranks[r];
     uint32_t s = orr_pass_lane[k], need;
     if (x->passes->begins[r].key[k] == call->key)
@@ -184,46 +190,15 @@ static bool all_lack(OrrExec *x, const OrrIslandPass *pass, const Call *call, ui
     return true;
 }
 
-/* Whether all members have all that lane @k waits for, and have not been asked with that before; if
- * so it is noted since when. */
-static bool all_begin(OrrExec *x, OrrIslandPass *pass, const Call *call, uint32_t k) {
-    const OrrPassNeed *needs = call->needs->needs[k];
-    for (uint32_t i = 0; i < call->needs->n[k]; i++) {
-        uint32_t n = count_of(&needs[i], call->step);
-        for (uint32_t m = 0; m < pass->n; m++)
-            if (x->ranks[pass->list[m]].lane[needs[i].stream].completed < n)
-                return false;
-    }
-    for (uint32_t m = 0; m < pass->n; m++)
-        if (x->ranks[pass->list[m]].n_synced < call->n_synced ||
-            x->passes->begins[pass->list[m]].key[k] == call->key)
-            return false;
-    for (uint32_t m = 0; m < pass->n; m++) {
-        orr_exec__block_on(&x->ranks[pass->list[m]], orr_pass_lane[k], ORR_N_STREAMS, 0);
-        orr_exec__hold(x, pass->list[m], orr_pass_lane[k], false);
-        begin(x, pass, pass->list[m], k, call);
-    }
-    return true;
-}
-
 /* The same as `ask` for all members. Returns whether all are ready. */
-static bool ask_all(OrrExec *x, OrrIslandPass *pass, const Call *call) {
-    uint32_t n_lanes = call->needs->n_lanes, n_begun = 0, n_lacking = 0;
-    for (uint32_t k = 0; k < n_lanes; k++) {
+static bool ask_all(OrrExec *x, const OrrIslandPass *pass, const Call *call) {
+    uint32_t n_lanes = call->needs->n_lanes, n_lacking = 0;
+    for (uint32_t k = 0; k < n_lanes && n_lacking == k; k++)
         n_lacking += all_lack(x, pass, call, k);
-        n_begun += n_lacking == 0 && all_begin(x, pass, call, k);
-    }
     bool is_due = false;
-    if (n_begun < n_lanes) {
-        for (uint32_t m = 0; m < pass->n && n_lacking < n_lanes; m++)
-            is_due |= ask(x, pass->list[m], call, pass->n);
-        return is_due;
-    }
-    for (uint32_t m = 0; m < pass->n; m++)
-        for (uint32_t k = 0; k < n_lanes; k++)
-            x->ranks[pass->list[m]].lane[orr_pass_lane[k]].state = ORR_LANE_CHECKED;
-    pass->n_ready = pass->n;
-    return true;
+    for (uint32_t m = 0; m < pass->n && n_lacking < n_lanes; m++)
+        is_due |= ask(x, pass->list[m], call, pass->n);
+    return is_due;
 }
 
 /* Whether the other stream can still do something that belongs before this pass. @has_items: it has
@@ -272,31 +247,35 @@ static bool is_at(const OrrLane *l, const OrrLane *first) {
            l->step == first->step;
 }
 
-bool orr_exec__check_in_all(OrrExec *x, uint32_t island) {
-    if (!x->passes)
-        return false;
-    OrrIslandPass *pass = &x->passes->islands[island];
-    uint32_t n = pass->n;
-    const OrrRank *first = &x->ranks[pass->list[0]];
-    const OrrLane *c = &first->lane[ORR_STREAM_COMPUTE], *t = &first->lane[ORR_STREAM_TP];
+/* The members of an island are at the begin of the call at which the first of them is, if that is
+ * a pass. */
+static bool check_in(OrrExec *x, OrrIslandPass *pass, bool is_in_step) {
+    uint32_t n = pass->n, r = pass->first;
+    const OrrLane *c = &x->ranks[r].lane[ORR_STREAM_COMPUTE], *t = &x->ranks[r].lane[ORR_STREAM_TP];
     if (c->state != ORR_LANE_BLOCKED || !pass->calls[c->call])
         return false;
-    Call call = call_of(x, pass->list[0], c);
+    Call call = call_of(x, r, c);
     if (pass->released >= call.key)
         return false;
     bool has_tp = call.needs->n_lanes > 1;
-    if (!has_tp && t->state != ORR_LANE_DONE)
+    if (has_tp ? !is_at(t, c) : t->state != ORR_LANE_DONE)
         return false;
-    for (uint32_t m = 0; m < n; m++) {
+    for (uint32_t m = 0; m < n && !is_in_step; m++) {
         const OrrLane *lane = x->ranks[pass->list[m]].lane;
         if (!is_at(&lane[ORR_STREAM_COMPUTE], c) || (has_tp && !is_at(&lane[ORR_STREAM_TP], c)))
             return false;
     }
-    if (is_disturbed(x, pass->list[0]) && !orr_pass__can_be_open(x, pass->list[0], call.key)) {
-        orr_pass__release(x, pass->list[0], call.key);
-        return true;
-    }
-    if (ask_all(x, pass, &call))
+    if (is_disturbed(x, r) && !orr_pass__can_be_open(x, r, call.key))
+        orr_pass__release(x, r, call.key);
+    else if (ask_all(x, pass, &call))
         schedule(x, &call, pass->list, n);
     return true;
+}
+
+bool orr_exec__check_in_all(OrrExec *x, uint32_t island) {
+    return x->passes && check_in(x, &x->passes->islands[island], false);
+}
+
+bool orr_pass__check_in(OrrExec *x, OrrIslandPass *pass) {
+    return check_in(x, pass, true);
 }

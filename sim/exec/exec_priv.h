@@ -228,7 +228,7 @@ typedef struct {
     OrrQueue queue; /* external events and islands */
     OrrIsland *islands;
     uint32_t n_islands;
-    uint32_t next_island; /* to be run before the next event; ORR_NONE: none */
+    uint32_t next_island;               /* to be run before the next event; ORR_NONE: none */
     uint8_t is_external[ORR_N_STREAMS]; /* streams whose meetings leave the island */
     uint16_t external_mask;             /* the same, a bit each */
     uint8_t is_local_group[ORR_N_GROUPS];

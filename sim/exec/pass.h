@@ -198,6 +198,13 @@ bool orr_pass__can_be_open(OrrExec *x, uint32_t r, uint32_t key);
 void orr_pass__release(OrrExec *x, uint32_t r, uint32_t key);
 /* Changes of the rates of @r are noted from now on: its pass begins. */
 void orr_pass__begin_rates(OrrExec *x, uint32_t r);
+static inline void orr_pass__note_rates(OrrExec *x, const OrrIslandPass *pass, uint32_t r) {
+    OrrBegin *b = &x->passes->begins[r];
+    b->outer[0] = x->ranks[r].outer[0];
+    b->outer[1] = x->ranks[r].outer[1];
+    b->first_change = pass->n_changes;
+    b->state = ORR_RATE_BEGUN;
+}
 /* The pass of @r is taken, or not to be: what was noted comes to its kernels at once, or in turn.
  */
 void orr_pass__end_rates(OrrExec *x, uint32_t r, bool is_replayed);
@@ -205,6 +212,8 @@ void orr_pass__end_rates(OrrExec *x, uint32_t r, bool is_replayed);
 void orr_pass__trim_rates(OrrExec *x, uint32_t r);
 
 /* check_in.c */
+/* The same as orr_exec__check_in_all for members all of whose streams are at one item. */
+bool orr_pass__check_in(OrrExec *x, OrrIslandPass *pass);
 void orr_pass__needs_new(const OrrExec *x);
 void orr_pass__needs_clear(const OrrExec *x);
 /* tail.c */

@@ -104,9 +104,7 @@ void orr_pass__begin_rates(OrrExec *x, uint32_t r) {
     OrrBegin *b = &x->passes->begins[r];
     if (b->state == ORR_RATE_REPLAYED)
         catch_up(x, r, INT64_MAX);
-    memcpy(b->outer, x->ranks[r].outer, sizeof b->outer);
-    b->first_change = orr_pass__of(x, r)->n_changes;
-    b->state = ORR_RATE_BEGUN;
+    orr_pass__note_rates(x, orr_pass__of(x, r), r);
 }
 
 void orr_pass__end_rates(OrrExec *x, uint32_t r, bool is_replayed) {

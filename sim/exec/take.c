@@ -254,10 +254,10 @@ static void move_on(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint32_t k
     uint32_t completed = first->completed + n;
     for (uint32_t m = 0; m < w->n; m++) {
         OrrLane *l = &x->ranks[list[m]].lane[s];
+        l->head = first->head;
         l->call = first->call;
         l->item = first->item;
         l->step = first->step;
-        l->head = first->head;
         l->state = first->state;
         l->completed = completed;
         l->free_ns = result_of(w, m)->end_ns[k][n - 1];
@@ -294,7 +294,8 @@ static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
     end_pass(x, pass, w, list);
     for (uint32_t k = 0; k < n_lanes; k++)
         orr_exec__wake_all(x, list, n, orr_pass_lane[k]);
-    go_on(x, list, n);
+    if (n_lanes == 1 || !orr_pass__check_in(x, pass))
+        go_on(x, list, n);
 }
 
 /* All members are ready: the pass begins, if the host is not behind; else it goes event by event.
