@@ -79,9 +79,7 @@ void orr_exec__idle(OrrExec *x, uint32_t r, uint32_t cause, int64_t ready_ns, in
 
 void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     const OrrLane *l = &x->ranks[r].lane[s];
-    uint32_t n = x->bound->program->n_colls + x->bound->program->n_p2ps;
-    OrrCommSum *sum =
-        &x->sums[(l->step % ORR_WINDOWS) * n + orr_exec__sum_index(x, item->type, item->what)];
+    OrrCommSum *sum = orr_exec__sum_of(x, l->step, item);
     double weight = x->ranks[r].weight;
     sum->count += weight;
     sum->transfer_ns += (double)(x->now_ns - l->arrived_ns) * weight;

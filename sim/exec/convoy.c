@@ -256,10 +256,8 @@ static void end_together(OrrExec *x, const OrrConvoy *c) {
     for (int k = 0; k < 2; k++)
         orr_together__complete(x, list[k], n, streams[k], end_ns);
     x->now_ns = first_ns; /* none of what comes now begins before that */
-    for (int k = 0; k < 2; k++) {
-        orr_exec__start_all(x, list[k], n, streams[k]);
-        orr_exec__wake_all(x, list[k], n, streams[k]);
-    }
+    for (int k = 0; k < 2; k++)
+        orr_together__go_on(x, list[k], n, streams[k]);
     for (uint32_t i = 0; i < n; i++)
         if (x->places[places[i]].is_held)
             orr_exec__room_give(x, places[i]);

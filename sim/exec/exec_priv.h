@@ -409,6 +409,10 @@ void orr_exec__result(OrrExec *x, OrrExecResult *result);
 static inline uint32_t orr_exec__sum_index(const OrrExec *x, uint8_t type, uint32_t what) {
     return type == ORR_ITEM_COLL ? what : x->bound->program->n_colls + what;
 }
+static inline OrrCommSum *orr_exec__sum_of(const OrrExec *x, uint32_t step, const OrrItem *item) {
+    uint32_t n = x->bound->program->n_colls + x->bound->program->n_p2ps;
+    return &x->sums[(step % ORR_WINDOWS) * n + orr_exec__sum_index(x, item->type, item->what)];
+}
 static inline OrrLaunch *orr_exec__launch_of(const OrrExec *x, uint32_t r, uint32_t step,
                                              uint32_t coll) {
     gsize row = (gsize)(step % ORR_LAUNCH_STEPS) * x->bound->program->n_colls + coll;

@@ -162,12 +162,8 @@ static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaitin
         orr_exec__lane_cause(x, r, s)->waited = cause_of(x, r, s, w);
     if (!(x->charged_mask & 1u << s))
         return; /* nobody asks what it waited for */
+    orr_lane__note_blocker(rank, s);
     OrrTrail *trail = &rank->trail[s];
-    const OrrTrail *other = &rank->trail[l->pred_stream];
-    trail->blocker = other->ended;
-    trail->blocker_end_ns = rank->lane[l->pred_stream].free_ns;
-    if (rank->lane[l->pred_stream].completed != l->pred_index + 1)
-        trail->blocker.is_set = 0;
     if (w->begun && s == ORR_STREAM_TP && w->has_wait && w->stream == w->begin_cause) {
         trail->blocker = w->begun->blocker;
         trail->blocker_end_ns = w->begun->blocker_end_ns;
@@ -239,7 +235,7 @@ static void post_launch(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
 
 /* The head starts when the host has issued it: since its last synchronisation the host has never
  * stopped, so that is where the chain of causes goes on. */
-static void note_issue_bound(OrrExec *x, uint32_t r, uint32_t s) {
+void orr_lane__note_issue_bound(OrrExec *x, uint32_t r, uint32_t s) {
     OrrRank *rank = &x->ranks[r];
     OrrLane *l = &rank->lane[s];
     bool has_synced = rank->sync_index != ORR_NONE;
@@ -253,7 +249,7 @@ static void note_issue_bound(OrrExec *x, uint32_t r, uint32_t s) {
 
 /* When the head, which has all that @w says, starts; since @ready it has waited for the host, and
  * until then for stream @cause. */
-int64_t orr_lane__start(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
+static int64_t start_of(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
                         const OrrWaiting *w, int64_t *ready, uint32_t *cause) {
     OrrRank *rank = &x->ranks[r];
     note_predecessor(x, r, s, w);
@@ -273,7 +269,7 @@ int64_t orr_lane__start(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
         *ready = rank->sync_ns;
         *cause = rank->sync_stream;
     }
-    note_issue_bound(x, r, s);
+    orr_lane__note_issue_bound(x, r, s);
     return start;
 }
 
@@ -300,7 +296,7 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
         return;
     int64_t ready;
     uint32_t cause;
-    int64_t start = orr_lane__start(x, r, s, item, &w, &ready, &cause);
+    int64_t start = start_of(x, r, s, item, &w, &ready, &cause);
     if (item->type == ORR_ITEM_BLOCK) {
         if (s == ORR_STREAM_COMPUTE) {
             orr_exec__idle(x, r, w.begin_cause, w.begin_ns, w.begin_ns);

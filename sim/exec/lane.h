@@ -25,9 +25,17 @@ typedef struct {
 void orr_lane__consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint32_t need,
                         OrrWaiting *w);
 void orr_lane__set_blocked(OrrRank *rank, uint32_t s, const OrrWaiting *w);
-int64_t orr_lane__start(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
-                        const OrrWaiting *w, int64_t *ready, uint32_t *cause);
+void orr_lane__note_issue_bound(OrrExec *x, uint32_t r, uint32_t s);
 void orr_lane__probe(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
+/* What made the head wait, if communication, now that its predecessor is known. */
+static inline void orr_lane__note_blocker(OrrRank *rank, uint32_t s) {
+    const OrrLane *l = &rank->lane[s];
+    OrrTrail *trail = &rank->trail[s];
+    trail->blocker = rank->trail[l->pred_stream].ended;
+    trail->blocker_end_ns = rank->lane[l->pred_stream].free_ns;
+    if (rank->lane[l->pred_stream].completed != l->pred_index + 1)
+        trail->blocker.is_set = 0;
+}
 static inline void orr_lane__leave_trail(OrrTrail *trail, const OrrLane *l, const OrrItem *item) {
     trail->ended = (OrrEnded){l->start_ns, l->arrived_ns,     item->what, l->step,
                               item->type,  l->is_issue_bound, 1};

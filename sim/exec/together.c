@@ -44,12 +44,12 @@ static bool find_waits(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *
     return is_sound;
 }
 
+/* Where a stream of a role is follows from how many items it has ended. */
 bool orr_together__is_in_step(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
     const OrrLane *a = &x->ranks[list[0]].lane[s];
     for (uint32_t i = 1; i < n; i++) {
         const OrrLane *b = &x->ranks[list[i]].lane[s];
-        if (a->head != b->head || a->call != b->call || a->item != b->item || a->step != b->step ||
-            a->state != b->state || a->completed != b->completed || a->blocked_on != b->blocked_on)
+        if (a->completed != b->completed || a->state != b->state || a->blocked_on != b->blocked_on)
             return false;
     }
     return true;
@@ -65,63 +65,114 @@ static bool are_blocked_alike(const OrrExec *x, const uint32_t *list, uint32_t n
     return true;
 }
 
-/* What the head of each member waits for, in @w; false if they don't wait for the same streams, or
- * a host has yet to come by. Nothing has changed then. */
-static bool look_at_waits(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
-                          OrrWaiting *w) {
-    Waits waits;
-    const OrrItem *item = orr_exec__head(x, list[0], s);
-    const OrrCompiledRole *role = x->ranks[list[0]].role;
-    const OrrLane *l = &x->ranks[list[0]].lane[s];
-    uint32_t syncs = l->step * role->rows[role->n_calls].syncs_before +
-                     role->rows[l->call].syncs_before + item->n_syncs_before;
-    if (!find_waits(x, list[0], s, item, &waits))
-        return false;
-    for (uint32_t i = 0; i < n; i++) {
-        w[i] = (OrrWaiting){.ready_ns = x->ranks[list[i]].lane[s].free_ns, .begin_cause = s};
-        if (x->ranks[list[i]].n_synced < syncs)
-            return false;
-        for (uint32_t k = 0; k < waits.n; k++)
-            orr_lane__consider(x, list[i], s, waits.stream[k], waits.need[k], &w[i]);
-        if (w[i].missing != w[0].missing)
-            return false;
+/* Since when the head of a member has all that it waits for, and what came last. */
+typedef struct {
+    int64_t ready_ns;
+    uint32_t index, cause;
+    uint8_t stream;
+    bool has_wait;
+} Ready;
+
+/* As orr_lane__consider has it. Returns the streams that are not there yet, a bit each. */
+static inline uint32_t look_at_waits(const OrrExec *x, uint32_t r, uint32_t s, const Waits *waits,
+                                     Ready *y) {
+    const OrrRank *rank = &x->ranks[r];
+    uint32_t missing = 0;
+    *y = (Ready){rank->lane[s].free_ns, rank->lane[s].completed - 1, ORR_NONE, s, false};
+    for (uint32_t k = 0; k < waits->n; k++) {
+        uint32_t q = waits->stream[k], need = waits->need[k], cause = ORR_NONE;
+        const OrrLane *o = &rank->lane[q];
+        int64_t end = o->free_ns;
+        if (o->completed < need) {
+            missing |= 1u << q;
+            continue;
+        }
+        if (o->completed > need) {
+            const OrrPastEnd *past =
+                x->is_external[q] ? NULL : orr_exec__recall(x, r, q, s, need - 1);
+            if (!past)
+                continue;
+            end = past->end_ns;
+            cause = past->cause;
+        }
+        if (end > y->ready_ns || (end == y->ready_ns && y->has_wait && q < y->stream))
+            *y = (Ready){end, need - 1, cause, q, true};
     }
-    return true;
+    return missing;
 }
 
-/* False: each must be asked for itself, nothing has changed. */
+/* The stream that heads wait for first of all: an external one if there is. */
+static void block(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, const Waits *waits) {
+    OrrWaiting w = {.begin_cause = s};
+    for (uint32_t k = 0; k < waits->n; k++)
+        orr_lane__consider(x, list[0], s, waits->stream[k], waits->need[k], &w);
+    for (uint32_t i = 0; i < n; i++)
+        orr_lane__set_blocked(&x->ranks[list[i]], s, &w);
+}
+
+/* The head of stream @s, which the host has issued by @issue_ns, starts. */
+static int64_t start(OrrExec *x, uint32_t r, uint32_t s, const Ready *y, int64_t issue_ns) {
+    OrrRank *rank = &x->ranks[r];
+    OrrLane *l = &rank->lane[s];
+    orr_exec__block_on(rank, s, ORR_N_STREAMS, 0);
+    l->pred = y->has_wait ? ORR_PRED_WAIT : ORR_PRED_PREVIOUS;
+    l->pred_stream = y->stream;
+    l->pred_index = y->index;
+    if (x->causes)
+        orr_exec__lane_cause(x, r, s)->waited =
+            y->cause != ORR_NONE ? y->cause : orr_exec__last_cause(x, r, y->stream);
+    if (x->charged_mask & 1u << s)
+        orr_lane__note_blocker(rank, s);
+    l->is_issue_bound = issue_ns > y->ready_ns;
+    if (l->is_issue_bound)
+        orr_lane__note_issue_bound(x, r, s);
+    l->state = ORR_LANE_RUNNING;
+    l->start_ns = l->arrived_ns = MAX(y->ready_ns, issue_ns);
+    l->pending = 1;
+    return l->start_ns;
+}
+
+/* The head of each, in step. False: each must be asked for itself, nothing has changed. */
 static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
-    OrrWaiting w[ORR_MAX_ISLAND];
+    Ready ready[ORR_MAX_ISLAND];
     int64_t start_ns[ORR_MAX_ISLAND];
+    Waits waits;
     bool is_blocked;
-    if (x->ranks[list[0]].lane[s].state != ORR_LANE_BLOCKED ||
-        !orr_together__is_in_step(x, list, n, s) || !are_blocked_alike(x, list, n, s, &is_blocked))
+    const OrrRank *first = &x->ranks[list[0]];
+    const OrrLane *l = &first->lane[s];
+    if (!are_blocked_alike(x, list, n, s, &is_blocked))
         return false;
     if (is_blocked)
         return true;
-    if (!look_at_waits(x, list, n, s, w))
-        return false;
-    for (uint32_t i = 0; i < n; i++)
-        orr_lane__set_blocked(&x->ranks[list[i]], s, &w[i]);
-    if (w[0].missing)
-        return true;
     const OrrItem *item = orr_exec__head(x, list[0], s);
+    const OrrCallRow *row = &first->role->rows[l->call],
+                     *all = &first->role->rows[first->role->n_calls];
+    uint32_t syncs = l->step * all->syncs_before + row->syncs_before + item->n_syncs_before;
+    uint32_t missing = 0;
+    if (!find_waits(x, list[0], s, item, &waits))
+        return false;
     for (uint32_t i = 0; i < n; i++) {
-        OrrLane *l = &x->ranks[list[i]].lane[s];
-        int64_t ready;
-        uint32_t cause;
-        start_ns[i] = orr_lane__start(x, list[i], s, item, &w[i], &ready, &cause);
-        l->state = ORR_LANE_RUNNING;
-        l->start_ns = l->arrived_ns = start_ns[i];
-        l->pending = 1;
+        uint32_t lacks = look_at_waits(x, list[i], s, &waits, &ready[i]);
+        if (i == 0)
+            missing = lacks;
+        if (lacks != missing || x->ranks[list[i]].n_synced < syncs)
+            return false;
     }
-    uint32_t part = x->bound->program->p2ps[item->what].first_part;
-    orr_convoy__arrive(x, list, n, s, part, start_ns);
+    if (missing) {
+        block(x, list, n, s, &waits);
+        return true;
+    }
+    int64_t issue_ns = l->step * all->host_ns + row->host_ns + item->issue_ns;
+    for (uint32_t i = 0; i < n; i++)
+        start_ns[i] = start(x, list[i], s, &ready[i], x->ranks[list[i]].host_base_ns + issue_ns);
+    orr_convoy__arrive(x, list, n, s, x->bound->program->p2ps[item->what].first_part, start_ns);
     return true;
 }
 
 void orr_exec__start_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
-    if (n > 1 && x->convoys && (x->convoys->streams & 1u << s) && start_together(x, list, n, s))
+    if (n > 1 && x->convoys && (x->convoys->streams & 1u << s) &&
+        x->ranks[list[0]].lane[s].state == ORR_LANE_BLOCKED &&
+        orr_together__is_in_step(x, list, n, s) && start_together(x, list, n, s))
         return;
     for (uint32_t i = 0; i < n; i++)
         orr_exec__try_start(x, list[i], s);
@@ -148,17 +199,35 @@ void orr_exec__wake_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s
             orr_exec__try_start(x, list[i], __builtin_ctz(left));
 }
 
+/* What the items cost, for the sums. */
+static void sum_up(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, const OrrItem *item,
+                   const int64_t *end_ns) {
+    int64_t count = 0, transfer_ns = 0, wait_ns = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const OrrLane *l = &x->ranks[list[i]].lane[s];
+        int64_t weight = x->ranks[list[i]].weight;
+        count += weight;
+        transfer_ns += (end_ns[i] - l->arrived_ns) * weight;
+        wait_ns += (l->arrived_ns - l->start_ns) * weight;
+    }
+    OrrCommSum *sum = orr_exec__sum_of(x, x->ranks[list[0]].lane[s].step, item);
+    sum->count += (double)count;
+    sum->transfer_ns += (double)transfer_ns;
+    sum->wait_ns += (double)wait_ns;
+}
+
 void orr_together__complete(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
                             const int64_t *end_ns) {
     const OrrItem *item = orr_exec__head(x, list[0], s);
     const OrrLane *first = &x->ranks[list[0]].lane[s];
+    sum_up(x, list, n, s, item, end_ns);
     for (uint32_t i = 0; i < n; i++) {
         OrrRank *rank = &x->ranks[list[i]];
         OrrLane *l = &rank->lane[s];
-        x->now_ns = end_ns[i];
-        orr_exec__comm_sum(x, list[i], s, item);
-        if (rank->is_probed)
+        if (rank->is_probed) {
+            x->now_ns = end_ns[i];
             orr_lane__probe(x, list[i], s, item);
+        }
         if (x->ended_mask & 1u << s)
             orr_lane__leave_trail(&rank->trail[s], l, item);
         l->free_ns = end_ns[i];
@@ -175,4 +244,13 @@ void orr_together__complete(OrrExec *x, const uint32_t *list, uint32_t n, uint32
         l->step = first->step;
         l->state = first->state;
     }
+}
+
+/* They go on with their next items, and who waits for the stream does. */
+void orr_together__go_on(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
+    bool is_done = x->ranks[list[0]].lane[s].state == ORR_LANE_DONE;
+    bool is_alone = !is_done && !start_together(x, list, n, s);
+    for (uint32_t i = 0; is_alone && i < n; i++)
+        orr_exec__try_start(x, list[i], s);
+    orr_exec__wake_all(x, list, n, s);
 }
