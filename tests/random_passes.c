@@ -192,7 +192,12 @@ static void draw_role(RandomJob *j, uint32_t stage, uint32_t send, uint32_t rece
             uint32_t op = s->n_ops;
             while (s->stream[op - 1] == ORR_STREAM_HOST)
                 op--;
-            orr_builder_call_wait(j->b, output, 0, call, op - 1, 0);
+            uint32_t tp = last_on(s, ORR_STREAM_TP);
+            bool has_tp = j->is_chained && tp != ORR_NONE && random_chance(j, 60);
+            if (!has_tp || random_chance(j, 60))
+                orr_builder_call_wait(j->b, output, 0, call, op - 1, 0);
+            if (has_tp)
+                orr_builder_call_wait(j->b, output, 0, call, tp, 0);
         }
         first[n] = first_on(s, ORR_STREAM_COMPUTE);
         done[n] = s;
