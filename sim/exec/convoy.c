@@ -97,6 +97,8 @@ static void set_out(OrrExec *x, uint32_t id) {
     OrrConvoy *c = &x->convoys->convoys[id];
     const uint32_t *places = x->convoys->places + c->first;
     int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+    for (uint32_t i = 0; i < c->n; i++)
+        orr_exec__room_prefetch(x, &x->places[places[i]]);
     for (uint32_t i = 0; i < c->n; i++) {
         int64_t end_ns = x->places[places[i]].due_ns = known_end(x, places[i]);
         first_ns = MIN(first_ns, end_ns);
@@ -244,8 +246,24 @@ static void end_together(OrrExec *x, const OrrConvoy *c) {
     int64_t end_ns[ORR_MAX_ISLAND] = {0}, first_ns = INT64_MAX;
     uint32_t n = c->n,
              streams[2] = {x->places[places[0]].stream, x->places[places[0]].receive_stream};
+    for (uint32_t i = 0; i < n; i++) {
+        __builtin_prefetch(&x->places[places[i]], 1);
+        __builtin_prefetch((const char *)&x->places[places[i]] + 64, 1);
+    }
     for (int k = 0; k < 2; k++)
         orr_pass__members(x, x->places[places[0]].ends[k], &list[k]);
+    for (int k = 0; k < 2; k++)
+        for (uint32_t i = 0; i < n; i++) {
+            const OrrRank *rank = &x->ranks[list[k][i]];
+            __builtin_prefetch(rank, 1);
+            __builtin_prefetch(&rank->lane[streams[k]], 1);
+            if (x->ended_mask & 1u << streams[k]) {
+                __builtin_prefetch(&rank->trail[streams[k]], 1);
+                __builtin_prefetch((const char *)&rank->trail[streams[k]] + 64, 1);
+            }
+        }
+    for (uint32_t i = 0; i < n; i++)
+        orr_exec__room_prefetch(x, &x->places[places[i]]);
     for (uint32_t i = 0; i < n; i++) {
         OrrPlace *place = &x->places[places[i]];
         end_ns[i] = x->now_ns = place->due_ns;

@@ -395,6 +395,7 @@ bool orr_exec__book(OrrExec *x, uint32_t place, int64_t from_ns);
 bool orr_exec__take_room(OrrExec *x, uint32_t place, int64_t from_ns, int64_t *end_ns);
 void orr_exec__room_take(OrrExec *x, uint32_t place);
 void orr_exec__empty_link(void *data, uint32_t link);
+void orr_exec__room_prefetch(const OrrExec *x, const OrrPlace *place);
 void orr_exec__room_give(OrrExec *x, uint32_t place);
 void orr_exec__room_hold(OrrExec *x, uint32_t place);
 /* exec.c */

@@ -91,6 +91,13 @@ static OrrReserve reserve_of(const OrrExec *x, const OrrPlace *place) {
     return r;
 }
 
+void orr_exec__room_prefetch(const OrrExec *x, const OrrPlace *place) {
+    for (uint32_t u = 0; u < place->n_uses; u++) {
+        __builtin_prefetch(&x->link_room[place->uses[u].constraint], 1);
+        orr_fluid_prefetch(x->fluid, place->uses[u].constraint);
+    }
+}
+
 static void count_booked(OrrExec *x, const OrrReserve *r, int change) {
     for (uint32_t u = 0; u < r->n_uses; u++)
         x->link_room[r->uses[u].constraint].n_booked += change;

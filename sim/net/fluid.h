@@ -59,6 +59,7 @@ typedef struct {
     uint64_t top_bytes_per_s, scale; /* its top as the fluid has it; orr_fluid_scale */
 } OrrReserve;
 uint64_t orr_fluid_scale(uint32_t weight, const OrrUse *uses, uint32_t n_uses);
+void orr_fluid_prefetch(const OrrFluid *f, uint32_t link);
 bool orr_fluid_reserve(OrrFluid *f, const OrrReserve *r);
 void orr_fluid_release(OrrFluid *f, const OrrReserve *r);
 /* Called in orr_fluid_settle for a link that may stop its users now: all that hold room on it must

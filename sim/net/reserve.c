@@ -33,6 +33,11 @@ static void give(OrrLinkState *l, const OrrUse *use, const OrrReserve *r) {
     l->unit -= factor;
 }
 
+void orr_fluid_prefetch(const OrrFluid *f, uint32_t link) {
+    __builtin_prefetch(&f->links[link], 1);
+    __builtin_prefetch((const char *)&f->links[link] + 64, 1);
+}
+
 bool orr_fluid_reserve(OrrFluid *f, const OrrReserve *r) {
     for (uint32_t u = 0; u < r->n_uses; u++) {
         OrrLinkState *l = &f->links[r->uses[u].constraint];
