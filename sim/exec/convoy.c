@@ -253,15 +253,7 @@ static void end_together(OrrExec *x, const OrrConvoy *c) {
     for (int k = 0; k < 2; k++)
         orr_pass__members(x, x->places[places[0]].ends[k], &list[k]);
     for (int k = 0; k < 2; k++)
-        for (uint32_t i = 0; i < n; i++) {
-            const OrrRank *rank = &x->ranks[list[k][i]];
-            __builtin_prefetch(rank, 1);
-            __builtin_prefetch(&rank->lane[streams[k]], 1);
-            if (x->ended_mask & 1u << streams[k]) {
-                __builtin_prefetch(&rank->trail[streams[k]], 1);
-                __builtin_prefetch((const char *)&rank->trail[streams[k]] + 64, 1);
-            }
-        }
+        orr_together__prefetch(x, list[k], n, streams[k]);
     for (uint32_t i = 0; i < n; i++)
         orr_exec__room_prefetch(x, &x->places[places[i]]);
     for (uint32_t i = 0; i < n; i++) {

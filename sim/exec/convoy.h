@@ -50,6 +50,7 @@ void orr_convoy__arrive(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s
 /* together.c: those that members are at end now, at @end_ns each. */
 void orr_together__complete(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
                             const int64_t *end_ns);
+void orr_together__prefetch(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s);
 void orr_together__go_on(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s);
 bool orr_together__is_in_step(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s);
 

@@ -298,6 +298,16 @@ static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
         go_on(x, list, n);
 }
 
+/* What the end of a pass touches. */
+static void prefetch(const OrrExec *x, const uint32_t *list, uint32_t n) {
+    for (uint32_t m = 0; m < n; m++) {
+        const OrrRank *rank = &x->ranks[list[m]];
+        __builtin_prefetch(&rank->trail[ORR_STREAM_TP], 1);
+        for (uint32_t o = 0; o < ORR_N_OWNERS; o += 8) /* a cache line */
+            __builtin_prefetch(&rank->owner_ns[o], 1);
+    }
+}
+
 /* All members are ready: the pass begins, if the host is not behind; else it goes event by event.
  */
 static void enter(OrrExec *x, uint32_t r, OrrIslandPass *pass) {
@@ -307,6 +317,7 @@ static void enter(OrrExec *x, uint32_t r, OrrIslandPass *pass) {
     const OrrCompiledSegment *cs =
         &x->compiled->segments[orr_pass__role(x, r)->calls[l->call].segment];
     int64_t first = INT64_MAX;
+    prefetch(x, list, n);
     for (uint32_t m = 0; m < n; m++)
         for (int k = 0; k < ORR_PASS_LANES && cs->n_items[orr_pass_lane[k]] > 0; k++)
             first = MIN(first, x->passes->begins[list[m]].begin_ns[k]);

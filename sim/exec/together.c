@@ -3,6 +3,7 @@
 #include "sim/exec/cause.h"
 #include "sim/exec/convoy.h"
 #include "sim/exec/lane.h"
+#include "sim/exec/pass.h"
 
 #define MOST_WAITS 8u
 
@@ -197,6 +198,26 @@ void orr_exec__wake_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t left = local; left; left &= left - 1)
             orr_exec__try_start(x, list[i], __builtin_ctz(left));
+}
+
+static void prefetch_lines(const void *at, gsize bytes) {
+    for (gsize i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const char *)at + i, 1);
+}
+
+/* Stream @s of all members goes on soon, and what waits for it. */
+void orr_together__prefetch(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
+    for (uint32_t i = 0; i < n; i++) {
+        const OrrRank *rank = &x->ranks[list[i]];
+        __builtin_prefetch(rank, 1);
+        __builtin_prefetch(&rank->lane[s], 1);
+        __builtin_prefetch(&rank->lane[ORR_STREAM_COMPUTE], 1);
+        __builtin_prefetch(&rank->lane[ORR_STREAM_TP], 1);
+        if (x->ended_mask & 1u << s)
+            prefetch_lines(&rank->trail[s], sizeof rank->trail[s]);
+        if ((x->charged_mask & 1u << s) && x->passes)
+            prefetch_lines(&x->passes->begins[list[i]], sizeof x->passes->begins[0]);
+    }
 }
 
 /* What the items cost, for the sums. */

@@ -177,6 +177,15 @@ int64_t orr_fluid_next_end(OrrFluid *f) {
     return INT64_MAX;
 }
 
+/* It will be ended soon. */
+static void prefetch(const OrrFluid *f, const OrrActivity *a) {
+    for (uint32_t u = 0; u < a->n_uses && u < ORR_FLUID_MAX_KEY; u++) {
+        __builtin_prefetch(&f->records[a->first_record + u], 1);
+        __builtin_prefetch(&f->links[a->uses[u].constraint], 1);
+        __builtin_prefetch((const char *)&f->links[a->uses[u].constraint] + 64, 1);
+    }
+}
+
 static void take_members(OrrFluid *f, uint32_t bundle, OrrFluidEnded ended, void *data) {
     OrrBundle *b = &f->bundles[bundle];
     orr_fluid__progress(b, f->now_ns);
@@ -201,6 +210,7 @@ void orr_fluid_take_ended(OrrFluid *f, int64_t now_ns, OrrFluidEnded ended, void
             continue;
         }
         orr_fluid__no_end(f, id);
+        prefetch(f, &f->activities[id]);
         ended(data, id, f->activities[id].owner);
     }
 }
