@@ -66,21 +66,20 @@ bool orr_pass__is_host_ahead(const OrrExec *x, uint32_t r, uint32_t key) {
     uint32_t step = (key - 1) / role->n_calls, call = (key - 1) % role->n_calls;
     const OrrCallRow *row = &role->rows[call], *all = &role->rows[role->n_calls];
     int64_t host_ns = step * all->host_ns + row[1].host_ns, first_ns = x->now_ns;
+    uint32_t n_synced = step * all->syncs_before + row->syncs_before;
     const uint32_t *list;
     uint32_t n = orr_pass__members(x, r, &list);
-    for (uint32_t m = 0; m < n; m++) {
-        const OrrBegin *b = &x->passes->begins[list[m]];
-        for (int k = 0; k < ORR_PASS_LANES; k++)
-            if (b->key[k] == key)
-                first_ns = MIN(first_ns, b->begin_ns[k]);
-    }
+    int64_t base_ns = INT64_MIN;
     for (uint32_t m = 0; m < n; m++) {
         const OrrRank *rank = &x->ranks[list[m]];
-        bool is_synced = rank->n_synced >= step * all->syncs_before + row->syncs_before;
-        if (!is_synced || rank->host_base_ns + host_ns > first_ns)
+        const OrrBegin *b = &x->passes->begins[list[m]];
+        if (rank->n_synced < n_synced)
             return false;
+        base_ns = MAX(base_ns, rank->host_base_ns);
+        first_ns = b->key[0] == key ? MIN(first_ns, b->begin_ns[0]) : first_ns;
+        first_ns = b->key[1] == key ? MIN(first_ns, b->begin_ns[1]) : first_ns;
     }
-    return true;
+    return base_ns + host_ns <= first_ns;
 }
 
 /* Whether the call can be a pass beside communication that slows kernels. */

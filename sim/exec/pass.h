@@ -130,23 +130,30 @@ typedef struct {
     OrrPassClass *class;
     const uint32_t *list; /* its ranks */
     uint32_t n;
-    uint32_t first;      /* of them */
-    uint32_t n_begun;    /* members whose pass has begun, and is not evaluated yet */
-    uint32_t n_ready;    /* those that have checked in */
-    uint32_t key;        /* call of those */
-    uint32_t generation; /* of the event of the pass */
-    uint32_t released;   /* calls up to this one go event by event */
-    uint32_t vetted;     /* call for which the host is known to be ahead */
+    uint32_t first;        /* of them */
+    uint32_t n_begun;      /* members whose pass has begun, and is not evaluated yet */
+    uint32_t n_ready;      /* those that have checked in */
+    uint32_t key;          /* call of those */
+    uint32_t generation;   /* of the event of the pass */
+    uint32_t released;     /* calls up to this one go event by event */
+    uint32_t vetted;       /* call for which the host is known to be ahead */
+    uint32_t tp_completed; /* collectives of a member when the last pass had ended */
     uint32_t n_changes, room;
     OrrRateChange *changes; /* in order of time */
     OrrPassWork *work;      /* of the pass under way; NULL: none */
 } OrrIslandPass;
 
+/* Of the time that a collective takes: OrrOwner. */
+typedef struct {
+    uint8_t wait, transfer;
+} OrrPassOwners;
+
 struct OrrPasses {
-    uint8_t *is_pass;  /* [n_segments] */
-    uint8_t *is_open;  /* [n_segments] also beside communication that slows kernels */
-    uint8_t *is_quiet; /* [n_segments] none such is launched before its end */
-    uint8_t **calls;   /* [n_roles][n_calls] ORR_PASS_ */
+    OrrPassOwners *owners; /* [n_colls] */
+    uint8_t *is_pass;      /* [n_segments] */
+    uint8_t *is_open;      /* [n_segments] also beside communication that slows kernels */
+    uint8_t *is_quiet;     /* [n_segments] none such is launched before its end */
+    uint8_t **calls;       /* [n_roles][n_calls] ORR_PASS_ */
     /* [n_roles][n_calls] external streams that may hang on a collective of the call: the others
      * that ask for one wait for its last kernels too, which end later */
     uint16_t **tp_askers;

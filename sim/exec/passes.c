@@ -370,6 +370,17 @@ static void note_island(const OrrExec *x, uint32_t r) {
     pass->first = pass->list[0];
 }
 
+static OrrPassOwners *find_owners(const OrrExec *x) {
+    const OrrProgram *p = x->bound->program;
+    OrrPassOwners *owners = g_new0(OrrPassOwners, p->n_colls + 1);
+    for (uint32_t i = 0; i < p->n_colls; i++) {
+        OrrEnded e = {.type = ORR_ITEM_COLL, .what = i};
+        owners[i] = (OrrPassOwners){orr_exec__wait_owner(x, &e),
+                                    ORR_OWN_EXPOSED_FIRST + p->colls[i].purpose};
+    }
+    return owners;
+}
+
 void orr_exec__passes_new(OrrExec *x) {
     uint16_t loud, quiet;
     find_loud(x, &loud, &quiet);
@@ -397,6 +408,7 @@ void orr_exec__passes_new(OrrExec *x) {
     p->begins = orr_large_new(x->bound->n_ranks * sizeof *p->begins);
     for (uint32_t r = 0; r < x->bound->n_ranks; r++)
         p->begins[r].made[0] = p->begins[r].made[1] = ORR_NONE;
+    p->owners = find_owners(x);
     p->whole = orr_pass__work_new(p);
 }
 
@@ -422,6 +434,7 @@ void orr_exec__passes_clear(OrrExec *x) {
     work_free(p->whole);
     g_free(p->calls);
     g_free(p->tp_askers);
+    g_free(p->owners);
     g_free(p->is_pass);
     g_free(p->is_open);
     g_free(p->is_quiet);

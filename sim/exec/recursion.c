@@ -39,6 +39,12 @@ static int64_t charge_span(const Recursion *v, OrrPassMember *m, const OrrEnded 
                            int64_t from, int64_t to) {
     int64_t wait = overlap(from, to, e->start_ns, e->arrived_ns);
     int64_t transfer = overlap(from, to, e->arrived_ns, end_ns);
+    if (e->type == ORR_ITEM_COLL) {
+        const OrrPassOwners *owners = &v->x->passes->owners[e->what];
+        own(m, owners->wait, wait);
+        own(m, owners->transfer, transfer);
+        return wait + transfer;
+    }
     OrrItem item = {.type = e->type, .what = e->what};
     bool takes_sms;
     own(m, orr_exec__wait_owner(v->x, e), wait);
@@ -65,7 +71,7 @@ static void charge_wait(const Recursion *v, OrrPassMember *m, uint32_t n_ended) 
             m->outside_ns += charged;
         }
     }
-    own(m, ORR_OWN_EXPOSED_FIRST + v->x->bound->program->colls[e->what].purpose, before);
+    own(m, v->x->passes->owners[e->what].transfer, before);
 }
 
 static void end_block(const Recursion *v, OrrPassMember *m, int64_t end_ns) {

@@ -19,15 +19,20 @@ static void evaluate(const OrrExec *x, const OrrIslandPass *pass, OrrPassWork *w
     orr_exec__recursion(x, w, pass->changes, pass->n_changes);
 }
 
-/* The pass begins; @w: where its starts go. */
+/* The pass begins; @w: where its starts go. The last collective of a pass before ended before that
+ * one's last kernels, so that nothing of the time that these wait for goes back to it. */
 static void fill_starts(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
+    bool has_last =
+        x->ranks[list[0]].lane[ORR_STREAM_TP].completed != orr_pass__of(x, list[0])->tp_completed;
     w->is_tp_told = w->segment->n_items[ORR_STREAM_TP] == 0;
     w->n_told = 0;
     for (uint32_t m = 0; m < w->n; m++) {
         OrrPassStart *s = &w->starts[m];
         s->begin = x->passes->begins[list[m]];
         s->tp_free_ns = x->ranks[list[m]].lane[ORR_STREAM_TP].free_ns;
-        s->last = x->ranks[list[m]].trail[ORR_STREAM_TP].ended;
+        s->last.is_set = 0;
+        if (has_last)
+            s->last = x->ranks[list[m]].trail[ORR_STREAM_TP].ended;
         s->n_told = 0;
         w->members[m].rank = list[m];
         x->passes->begins[list[m]].state = ORR_RATE_ENTERED;
@@ -95,13 +100,6 @@ static bool tell_blocks(OrrExec *x, OrrPassWork *w, uint32_t m, int64_t until_ns
     return true;
 }
 
-/* Collectives of a pass end before its last kernels: nothing that the compute stream waits for
- * later goes back to one. */
-static void leave_trail(OrrExec *x, uint32_t r) {
-    OrrTrail *trail = &x->ranks[r].trail[ORR_STREAM_TP];
-    trail->ended.is_set = trail->ended_blocker.is_set = 0;
-}
-
 static void tell_tp(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
     uint32_t n = w->segment->n_items[ORR_STREAM_TP];
     if (x->launches)
@@ -118,8 +116,8 @@ static void tell_tp(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
         l->item = n;
         l->state = ORR_LANE_BLOCKED;
         orr_exec__settle_head(x, list[m], ORR_STREAM_TP);
-        leave_trail(x, list[m]);
     }
+    orr_pass__of(x, list[0])->tp_completed = x->ranks[list[0]].lane[ORR_STREAM_TP].completed;
     w->is_tp_told = true;
 }
 
@@ -288,9 +286,8 @@ static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
             rank->owner_ns[e->touched[i]] += e->owner_ns[e->touched[i]];
         rank->idle_from_ns = rank->lane[ORR_STREAM_COMPUTE].free_ns;
         orr_pass__end_rates(x, list[m], false);
-        if (n_lanes > 1)
-            leave_trail(x, list[m]);
     }
+    pass->tp_completed = x->ranks[list[0]].lane[ORR_STREAM_TP].completed;
     end_pass(x, pass, w, list);
     for (uint32_t k = 0; k < n_lanes; k++)
         orr_exec__wake_all(x, list, n, orr_pass_lane[k]);
