@@ -5,7 +5,7 @@
  * slows from outside is evaluated to the end once for each segment with such a meeting (passes.c);
  * of what follows the meeting is kept what others ask for, and added to the meeting's end from then
  * on. It is kept for islands that are alike together, and for members on the same hardware once.
- * Cost: with all ranks different some 300 bytes a rank and segment that its role has. */
+ * Cost: with all ranks different some 150 bytes a rank and segment that its role has. */
 #include "sim/exec/pass.h"
 
 #include <string.h>
