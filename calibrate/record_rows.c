@@ -1,13 +1,15 @@
 #include "calibrate/record_rows.h"
 
 #include "sim/io/csv.h"
+#include "sim/io/file.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_NS 1e13            /* three hours: no case lasts so long */
-#define DOUBTFUL_SPREAD_FRAC 1 /* ours: 10th and 90th percentile a whole median apart */
+#define LIMIT_BYTES ((gsize)512 << 20) /* ours, as for the runner */
+#define MAX_NS 1e13                    /* three hours: no case lasts so long */
+#define DOUBTFUL_SPREAD_FRAC 1         /* ours: 10th and 90th percentile a whole median apart */
 /* Clocks may lie above the one at which the data sheet states its peak: H100 1980 of 1830 MHz. */
 #define CLOCK_MARGIN 1.10
 #define RATE_MARGIN 1.02 /* rounding of times and nominal rates */
@@ -200,8 +202,20 @@ static bool read_facts(OrrRecordFacts *f, const Reader *d, guint row, GError **e
     return true;
 }
 
+/* A last row without an end is what an interruption left; the runner drops it, too. */
+static OrrCsv *load(OrrRecordRows *r, const char *path, GError **error) {
+    gsize length = 0;
+    g_autofree char *text = orr_file_read(path, LIMIT_BYTES, &length, error);
+    const char *end = text ? strrchr(text, '\n') : NULL;
+    gsize whole = end ? (gsize)(end - text) + 1 : length;
+    OrrCsv *csv = text ? orr_csv_parse(path, text, whole, ORR_CSV_PLAIN, error) : NULL;
+    if (csv && whole < length)
+        g_ptr_array_add(r->notes, g_strdup_printf("%s: the last row is cut; not used", path));
+    return csv;
+}
+
 bool orr_record_rows_add(OrrRecordRows *r, const char *path, GError **error) {
-    g_autoptr(OrrCsv) csv = orr_csv_load(path, ORR_CSV_PLAIN, error);
+    g_autoptr(OrrCsv) csv = load(r, path, error);
     static const char *const needed[] = {"status", "time_ns", "device", NULL};
     int at[3];
     Reader d = {.csv = csv, .file = r->files->len};

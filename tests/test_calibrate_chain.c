@@ -298,6 +298,37 @@ static void test_rows_that_cannot_be_are_told_with_their_line(void **state) {
     assert_non_null(strstr(broken, "time_ns"));
 }
 
+/* The records without the last @n_bytes, fitted into @output; what the program says. */
+static char *fit_cut(const Chain *c, gsize n_bytes, const char *output, const char *plot,
+                     int *status) {
+    g_autofree char *text = NULL;
+    char *path = scratch_file("cut.csv"), *says = NULL;
+    gsize length;
+    assert_true(g_file_get_contents(c->records, &text, &length, NULL));
+    text[length - n_bytes] = 0;
+    assert_true(orr_file_write(path, text, NULL));
+    const char *const words[] = {"calibrate", "fit", path, "-o", output, "--plot", plot, NULL};
+    *status = run_orrery(words, &says);
+    scratch_remove(path);
+    return says;
+}
+
+static void test_a_last_row_that_is_cut_is_left_out(void **state) {
+    const Chain *c = *state;
+    g_autofree char *folder = g_build_filename(c->folder, "records.csv", "plots", NULL);
+    g_autofree char *output = g_build_filename(c->folder, "cut.ini", NULL);
+    int status;
+    const char *const words[] = {"calibrate", "fit", c->records, NULL};
+    g_autofree char *whole = NULL;
+    assert_int_equal(run_orrery(words, &whole), 0);
+    assert_null(strstr(whole, "cut"));
+    g_autofree char *says = fit_cut(c, 5, output, folder, &status);
+    assert_non_null(strstr(says, "cut.csv: the last row is cut; not used"));
+    /* the folder of the plots is below a file: nothing is written */
+    assert_int_equal(status, 4);
+    assert_false(g_file_test(output, G_FILE_TEST_EXISTS));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parameters_come_back_within_2_percent),
@@ -306,6 +337,7 @@ int main(void) {
         cmocka_unit_test(test_step_with_tensor_parallelism_takes_what_the_machine_takes),
         cmocka_unit_test(test_the_gpu_file_brings_its_calibration),
         cmocka_unit_test(test_rows_that_cannot_be_are_told_with_their_line),
+        cmocka_unit_test(test_a_last_row_that_is_cut_is_left_out),
     };
     return cmocka_run_group_tests(tests, make_chain, drop_chain);
 }

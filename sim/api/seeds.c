@@ -60,6 +60,7 @@ static bool run_placed(const OrrStepRun *run, uint64_t seed, double *step_ns, GE
     OrrStepRequest request = *run->request;
     request.seed = seed;
     request.has_seed = true;
+    request.note = NULL; /* it has been said */
     request.is_unfolded |= orr_perturbs_jitter(run->perturbs) > 0;
     g_autoptr(OrrStepRun) own = orr_step_prepare(&request, error);
     if (!own)

@@ -275,6 +275,7 @@ static bool lower(OrrStepRun *run, GError **error) {
         return false;
     if (run->request->is_unbound)
         return true;
+    orr_step__tell_need(run);
     run->bound = orr_lower_bind(&in, run->program, error);
     if (!run->bound || !check_length(run, error))
         return false;

@@ -35,6 +35,9 @@ typedef struct {
     /* Called now and then while executing, in thousandths of a simulated step; may be NULL. */
     void (*progress)(void *data, uint64_t thousandths);
     void *progress_data;
+    /* Told a line for people before a step that takes much memory; may be NULL. */
+    void (*note)(void *data, const char *text);
+    void *note_data;
 } OrrStepRequest;
 
 typedef struct OrrStepRun OrrStepRun;

@@ -58,6 +58,10 @@ void orr_step__set_jitter(const OrrStepRun *run, bool is_sampled, uint64_t seed,
  * who came when to the meetings that cost most. */
 bool orr_step__has_arrivals(const OrrStepRun *run);
 void orr_step__fill_arrivals(const OrrStepRun *run, OrrRecord *record);
+/* need.c: tells the request's note, before it is bound, what the step will take, if that is much. */
+void orr_step__tell_need(const OrrStepRun *run);
+/* NULL: not worth a word. @available_bytes 0: not known. g_free. */
+char *orr_step__need_text(uint64_t n_ranks, bool is_drawn, uint64_t available_bytes);
 /* step.c: what lowering reads. */
 OrrLowering orr_step__lowering(const OrrStepRun *run);
 

@@ -189,17 +189,17 @@ static void summarise(const OrrCalibrateFit *f) {
 
 static bool write_all(const OrrCli *cli, const OrrCalibrateFit *f, GError **error) {
     const char *folder = orr_cli_value(cli, "files"), *plot = orr_cli_value(cli, "plot");
-    if (folder && !orr_file_mkdir(folder, error))
+    if ((folder && !orr_file_mkdir(folder, error)) || (plot && !orr_file_mkdir(plot, error)))
         return false;
     g_autoptr(OrrOut) out = orr_cli_output(cli, error);
     if (!out)
         return false;
     orr_cli_fit_write(cli, f, out);
-    if (!orr_out_commit(out, error))
+    if ((folder && !orr_cli_fit_skeletons(f, folder, orr_cli_value(cli, "output"), error)) ||
+        (plot && !orr_cli_fit_plot(f, plot, error)) || !orr_out_commit(out, error))
         return false;
     summarise(f);
-    return (!folder || orr_cli_fit_skeletons(f, folder, orr_cli_value(cli, "output"), error)) &&
-           (!plot || orr_cli_fit_plot(f, plot, error));
+    return true;
 }
 
 static void free_tables(void *tables) {

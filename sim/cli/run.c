@@ -156,6 +156,11 @@ static bool take_options(OrrCliRun *run, const OrrCli *cli, GError **error) {
     return true;
 }
 
+static void show_note(void *data, const char *text) {
+    (void)data;
+    fprintf(stderr, "orrery: %s\n", text);
+}
+
 OrrCliRun *orr_cli_run_prepare(const OrrCli *cli, const char *ref, GError **error) {
     g_autoptr(OrrCliRun) run = g_new0(OrrCliRun, 1);
     run->overrides = g_array_new(FALSE, FALSE, sizeof(OrrOverride));
@@ -171,6 +176,7 @@ OrrCliRun *orr_cli_run_prepare(const OrrCli *cli, const char *ref, GError **erro
     run->request.job = run->job;
     run->request.overrides = (const OrrOverride *)(void *)run->overrides->data;
     run->request.n_overrides = run->overrides->len;
+    run->request.note = show_note;
     run->run = orr_step_prepare(&run->request, error);
     run->prepared_us = g_get_monotonic_time();
     return run->run ? g_steal_pointer(&run) : NULL;
