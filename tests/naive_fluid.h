@@ -13,4 +13,12 @@ void naive_rates(const OrrFlow *const *flows, uint32_t n, const uint64_t *capaci
 void solved_rates(const OrrFlow *const *flows, uint32_t n, const uint64_t *capacity,
                   uint32_t n_links, uint64_t *rate);
 
+/* A number below @below; splitmix64. */
+static inline uint64_t naive_draw(uint64_t *state, uint64_t below) {
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (z ^ z >> 31) % below;
+}
+
 #endif

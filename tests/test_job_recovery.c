@@ -254,8 +254,24 @@ static void test_notice_saves_what_it_has_time_for(void **state) {
     }
 }
 
+static void test_a_failure_of_more_nodes_than_there_are_is_refused(void **state) {
+    (void)state;
+    g_autoptr(GError) error = NULL;
+    OrrRunSpec *s = plain();
+    s->total_steps = 10;
+    OrrFailureKind *k = strike_at(s, ORR_EFFECT_STOP, 5 * S);
+    k->nodes = 4;
+    assert_true(orr_run_spec_check(s, NULL));
+    k->nodes = 5;
+    assert_false(orr_run_spec_check(s, &error));
+    assert_non_null(strstr(error->message, "failure strike: nodes = 5"));
+    assert_non_null(strstr(error->message, "has 4; at most that many or all would do"));
+    orr_run_spec_free(s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_failure_of_more_nodes_than_there_are_is_refused),
         cmocka_unit_test(test_no_spare_means_waiting_or_fewer_replicas),
         cmocka_unit_test(test_steps_are_longer_while_a_checkpoint_is_on_their_links),
         cmocka_unit_test(test_writes_share_links_with_the_training),

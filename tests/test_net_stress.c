@@ -26,10 +26,7 @@ typedef struct {
 } World;
 
 static uint64_t draw(World *w, uint64_t below) {
-    uint64_t z = (w->random += UINT64_C(0x9e3779b97f4a7c15)); /* splitmix64 */
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ z >> 31) % below;
+    return naive_draw(&w->random, below);
 }
 
 static void start(World *w, uint32_t at) {

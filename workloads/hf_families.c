@@ -163,7 +163,8 @@ static void adjust_gemma(HfReader *r, OrrModel *m) {
     if (r->family->shape.window == 0)
         return;
     m->window = orr_hf__count(r, window, 1 << 30, r->family->shape.window);
-    m->window_every = orr_hf__count(r, pattern, ORR_HF_MAX_LAYERS, r->family->shape.window_every);
+    m->window_every =
+        orr_hf__count(r, pattern, ORR_MODEL_MAX_LAYERS, r->family->shape.window_every);
 }
 
 /* The 13 B code has ALiBi, the 7 B code rotary positions; the config does not say which it is. */

@@ -5,8 +5,6 @@
 #include "sim/io/json.h"
 #include "sim/model/spec.h"
 
-#define ORR_HF_MAX_LAYERS 10000 /* the bounds of model files */
-
 typedef struct HfFamily HfFamily;
 
 /* One config while it is read: getters note every flaw and go on. */

@@ -69,7 +69,7 @@ static void read_activation(HfReader *r, OrrModel *m) {
 
 static void read_shape(HfReader *r, OrrModel *m) {
     const OrrModel *d = &r->family->shape;
-    m->layers = orr_hf__count(r, layers_names, ORR_HF_MAX_LAYERS, 0);
+    m->layers = orr_hf__count(r, layers_names, ORR_MODEL_MAX_LAYERS, 0);
     m->hidden = orr_hf__count(r, hidden_names, MAX_WIDTH, 0);
     m->heads = orr_hf__count(r, heads_names, MAX_WIDTH, 0);
     m->vocab = count_or_default(r, vocab_names, MAX_VOCAB, d->vocab);

@@ -9,9 +9,7 @@
 
 #include <inttypes.h>
 
-/* Bounds of plausible input, far above any published model; they keep products inside 64 bits. */
-#define MAX_LAYERS 10000
-#define MAX_WIDTH (1 << 24)
+#define MAX_WIDTH (1 << 24) /* as ORR_MODEL_MAX_LAYERS */
 
 static const char *const norm_names[] = {"layer_norm", "rms_norm", NULL};
 static const char *const activation_names[] = {"relu", "gelu", "silu", NULL};
@@ -33,7 +31,7 @@ static const char *const position_names[] = {"none", "learned", "rope", "alibi",
 
 /* Read first: the defaults of the rest depend on them. */
 static const OrrField shape_fields[] = {
-    COUNT("layers", NULL, 1, MAX_LAYERS, 1, ORR_KEY_REQUIRED, layers),
+    COUNT("layers", NULL, 1, ORR_MODEL_MAX_LAYERS, 1, ORR_KEY_REQUIRED, layers),
     COUNT("hidden", NULL, 1, MAX_WIDTH, 1, ORR_KEY_REQUIRED, hidden),
     COUNT("heads", NULL, 1, MAX_WIDTH, 1, ORR_KEY_REQUIRED, heads),
     COUNT("ffn", NULL, 1, MAX_WIDTH, 1, ORR_KEY_REQUIRED, ffn),
@@ -82,8 +80,8 @@ static void read_dependent(OrrKeys *keys, OrrModel *m) {
     bool layer_norm = m->norm == ORR_LAYER_NORM;
     m->norm_bias = orr_keys_bool(keys, "model", "norm_bias", layer_norm,
                                  layer_norm ? ORR_KEY_OPTIONAL : ORR_KEY_QUIET);
-    m->window_every = (uint32_t)orr_keys_int(keys, "model", "window_every", "layers", 1, MAX_LAYERS,
-                                             1, ORR_KEY_QUIET);
+    m->window_every = (uint32_t)orr_keys_int(keys, "model", "window_every", "layers", 1,
+                                             ORR_MODEL_MAX_LAYERS, 1, ORR_KEY_QUIET);
     if (m->window == 0)
         m->window_every = 0;
 }

@@ -47,6 +47,15 @@ static bool check_kind(const OrrFailureKind *k, GError **error) {
     return true;
 }
 
+/* One that takes more nodes than there are was meant for another machine. */
+static bool check_nodes(const OrrRunSpec *s, const OrrFailureKind *k, GError **error) {
+    return k->nodes <= s->n_nodes ||
+           orr_fail_input(error,
+                          "failure %s: nodes = %u, but the job of run %s has %u; at most that many "
+                          "or all would do",
+                          k->name, k->nodes, s->name, s->n_nodes);
+}
+
 static bool check_phases(const OrrRunSpec *s, GError **error) {
     if (s->n_phases == 0)
         return orr_fail_input(error, "run %s: has no phase", s->name);
@@ -88,7 +97,7 @@ bool orr_run_spec_check(const OrrRunSpec *s, GError **error) {
     if (s->recovery.nodes_per_replica == 0)
         return orr_fail_input(error, "run %s: a replica without nodes", s->name);
     for (uint32_t i = 0; i < s->n_kinds; i++)
-        if (!check_kind(&s->kinds[i], error))
+        if (!check_kind(&s->kinds[i], error) || !check_nodes(s, &s->kinds[i], error))
             return false;
     return check_phases(s, error);
 }

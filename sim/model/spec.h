@@ -6,6 +6,9 @@
 #include "sim/base/error.h"
 #include "sim/terms/terms.h"
 
+/* Bounds of plausible input, far above any published model; they keep products inside 64 bits. */
+#define ORR_MODEL_MAX_LAYERS 10000
+
 typedef enum { ORR_LAYER_NORM, ORR_RMS_NORM } OrrNormKind;
 typedef enum { ORR_RELU, ORR_GELU, ORR_SILU } OrrActivation;
 typedef enum { ORR_POS_NONE, ORR_POS_LEARNED, ORR_POS_ROPE, ORR_POS_ALIBI } OrrPosition;
