@@ -182,7 +182,8 @@ static void note_newcomer(OrrFluid *f, const OrrActivity *a) {
         return;
     const OrrBundle *b = &f->bundles[a->bundle];
     for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
-        orr_fluid__mark_dirty(f, f->uses[u].link);
+        if (f->links[f->uses[u].link].mode == ORR_LINK_CLOSED)
+            orr_fluid__mark_dirty(f, f->uses[u].link);
     f->n_fresh += b->n_uses;
 }
 
@@ -314,6 +315,7 @@ void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t byt
     }
     f->links[link].capacity = bytes_per_s;
     orr_fluid__push(&f->crowded, link);
+    f->links[link].is_sound = false;
     if (f->links[link].is_watched) {
         orr_fluid__open_or_close(f, link);
         orr_fluid__mark_dirty(f, link);

@@ -43,15 +43,29 @@ void orr_fluid__close(OrrFluid *f, uint32_t link) {
     lift_shield(f, link);
 }
 
-/* Whoever uses it has members that it did not count. */
+/* Members of @factor in all come to the use, or go. */
 static void count(OrrFluid *f, uint32_t use, OrrSlack factor) {
-    OrrLinkState *l = &f->links[f->uses[use].link];
-    l->is_sound = false;
-    if (l->mode != ORR_LINK_QUIET)
-        return;
-    l->slack -= factor * (OrrSlack)(f->use_free[use] - 1);
-    if (l->slack < 0)
-        orr_fluid__mark_dirty(f, f->uses[use].link);
+    const OrrWatched *w = &f->uses[use];
+    const OrrBundle *b = &f->bundles[w->bundle];
+    OrrLinkState *l = &f->links[w->link];
+    if (l->mode == ORR_LINK_QUIET) {
+        OrrSlack rounding = factor + factor * (OrrSlack)(b->scale >> ORR_LEVEL_BITS) + 1;
+        l->slack -= factor * (OrrSlack)(f->use_free[use] - 1);
+        l->slack -= factor > 0 ? 2 * rounding : 0; /* see orr_fluid__margin */
+        if (l->slack < 0)
+            orr_fluid__mark_dirty(f, w->link);
+    } else if (l->is_sound) {
+        uint64_t stop = orr_fluid__stop_without(b, w->link);
+        if (stop < l->goal) {
+            l->left -= factor * (OrrSlack)orr_fluid__rate_at(b, stop);
+            l->highest = MAX(l->highest, stop);
+        } else {
+            l->rising += (OrrWide)(factor * (OrrSlack)b->scale);
+            l->has_ring |= b->is_own;
+        }
+        l->gap = 0;
+        l->is_sound = l->rising > 0;
+    }
 }
 
 void orr_fluid__count_in(OrrFluid *f, uint32_t use) {

@@ -33,17 +33,23 @@ static void heap_push(OrrFluid *f, OrrLinkEntry e) {
     f->heap[at] = e;
 }
 
+/* The hole goes down to the bottom, since what fills it comes from there. */
 static OrrLinkEntry heap_pop(OrrFluid *f) {
-    OrrLinkEntry top = f->heap[0], e = f->heap[--f->n_heap];
-    uint32_t at = 0;
-    for (uint32_t child; (child = 2 * at + 1) < f->n_heap; at = child) {
-        if (child + 1 < f->n_heap && f->heap[child + 1].key < f->heap[child].key)
-            child++;
-        if (f->heap[child].key >= e.key)
-            break;
-        f->heap[at] = f->heap[child];
+    OrrLinkEntry *heap = f->heap;
+    OrrLinkEntry top = heap[0], e = heap[--f->n_heap];
+    uint32_t at = 0, child = 1;
+    for (; child + 1 < f->n_heap; child = 2 * at + 1) {
+        child += heap[child + 1].key < heap[child].key;
+        heap[at] = heap[child];
+        at = child;
     }
-    f->heap[at] = e;
+    if (child < f->n_heap) {
+        heap[at] = heap[child];
+        at = child;
+    }
+    for (; at > 0 && heap[(at - 1) / 2].key > e.key; at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = e;
     return top;
 }
 
@@ -115,6 +121,21 @@ static bool is_next_concerned(const OrrFluid *f, const OrrBundle *b, const Stop 
            MIN(b->next_stop, old->next_stop) < f->links[b->stop_link].goal;
 }
 
+/* Where the bundle stops, one of whose links has another level. */
+static void change_stop(OrrFluid *f, OrrBundle *b, uint32_t link, uint64_t level) {
+    if (level >= b->next_stop) {
+        orr_fluid__find_stop(f, b);
+    } else if (b->stop_link == link) {
+        b->stop = level;
+    } else if (level < b->stop) {
+        b->next_stop = b->stop;
+        b->stop = level;
+        b->stop_link = link;
+    } else {
+        b->next_stop = level;
+    }
+}
+
 /* The level of the link has changed: for sends, or for rings. */
 static void tell(OrrFluid *f, uint32_t link, bool is_rings, uint64_t old_level) {
     const OrrLinkState *l = &f->links[link];
@@ -126,7 +147,7 @@ static void tell(OrrFluid *f, uint32_t link, bool is_rings, uint64_t old_level) 
         if (link != b->stop_link && level >= b->next_stop && old_level > b->next_stop)
             continue;
         const Stop old = {b->stop, b->next_stop, b->stop_link};
-        orr_fluid__find_stop(f, b);
+        change_stop(f, b, link, level);
         if (b->stop == old.stop && b->stop_link == old.stop_link && b->next_stop == old.next_stop)
             continue;
         orr_fluid__move(f, id);
@@ -173,8 +194,7 @@ static bool search(OrrFluid *f) {
     f->searches++;
     for (uint32_t i = 0; i < f->dirty.n; i++)
         if (f->links[f->dirty.ids[i]].is_watched) {
-            orr_fluid__find_goal(f, f->dirty.ids[i]);
-            queue_link(f, f->dirty.ids[i]);
+            look_at(f, f->dirty.ids[i]);
         }
     while (f->n_heap > 0) {
         OrrLinkEntry e = heap_pop(f);
