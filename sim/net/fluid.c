@@ -59,6 +59,7 @@ void orr_fluid_free(OrrFluid *f) {
                       f->dirty.ids,
                       f->moved.ids,
                       f->nearby.ids,
+                      f->later.ids,
                       f->watched.ids,
                       f->relaxed.ids,
                       f->lowered.ids,

@@ -112,6 +112,7 @@ typedef struct {
     bool is_dirty : 1, is_relaxed : 1; /* in the lists of OrrFluid */
     bool is_raised : 1;                /* its level, at once, in the search `seen` */
     bool is_sound : 1;                 /* left and rising are those of its goal */
+    bool is_later : 1;                 /* in the list of OrrFluid */
     bool has_ring : 1;                 /* among those that rise */
 
     OrrSlack left;    /* if is_sound: what those leave that stop below the goal */
@@ -179,6 +180,7 @@ struct OrrFluid {
     OrrIdList dirty;   /* links whose goal must be computed anew */
     OrrIdList moved;   /* bundles whose rate or members may have changed */
     OrrIdList nearby;  /* links to look at next */
+    OrrIdList later;   /* links to look at when the rings that moved have found their stops */
     OrrIdList watched; /* links that have become watched: their activities change bundles */
     OrrIdList relaxed; /* links that need not be watched any more, perhaps */
     OrrIdList lowered; /* bundles far below their ceilings */

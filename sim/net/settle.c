@@ -107,8 +107,13 @@ static void note_nearby(OrrFluid *f, const OrrBundle *b, const Stop *old, uint32
         if (other == link || !is_concerned(f, b, old, b->first_use + u))
             continue;
         OrrLinkState *l = &f->links[other];
-        if (l->round == f->round)
+        if (l->round == f->round || l->is_later)
             continue;
+        if (b->is_own && l->is_sound && l->shield < l->level) {
+            l->is_later = true;
+            orr_fluid__push(&f->later, other);
+            continue;
+        }
         l->round = f->round;
         orr_fluid__push(&f->nearby, other);
     }
@@ -181,6 +186,22 @@ static void set_level(OrrFluid *f, uint32_t link, uint64_t level) {
         look_at(f, f->nearby.ids[i]);
 }
 
+static void forget_later(OrrFluid *f) {
+    for (uint32_t i = 0; i < f->later.n; i++)
+        f->links[f->later.ids[i]].is_later = false;
+    f->later.n = 0;
+}
+
+/* All rings have found their stops, as far as is known: how do their other links stand? Whether
+ * there is a level to change. */
+static bool look_at_later(OrrFluid *f) {
+    uint32_t n = f->later.n;
+    forget_later(f);
+    for (uint32_t i = 0; i < n; i++)
+        look_at(f, f->later.ids[i]);
+    return f->n_heap > 0;
+}
+
 /* A search that has looked at this many times all uses has gone round in circles: links of one
  * level let each other rise one by one. */
 #define MOST_ROUNDS 16u
@@ -196,7 +217,7 @@ static bool search(OrrFluid *f) {
         if (f->links[f->dirty.ids[i]].is_watched) {
             look_at(f, f->dirty.ids[i]);
         }
-    while (f->n_heap > 0) {
+    while (f->n_heap > 0 || look_at_later(f)) {
         OrrLinkEntry e = heap_pop(f);
         OrrLinkState *l = &f->links[e.link];
         if (l->key != e.key)
@@ -204,7 +225,7 @@ static bool search(OrrFluid *f) {
         l->key = ORR_LEVEL_NONE;
         if (MIN(l->level, l->goal) != e.key)
             queue_link(f, e.link); /* it has become higher */
-        if (l->level == l->goal || l->key != ORR_LEVEL_NONE)
+        if (l->level == l->goal || l->key != ORR_LEVEL_NONE || l->is_later)
             continue;
         bool is_direct = l->goal < l->level || !l->is_raised;
         l->is_raised = true;
@@ -212,6 +233,7 @@ static bool search(OrrFluid *f) {
         f->stats.solved_activities += l->n_uses;
         n_looked += l->n_uses + PER_LEVEL;
         if (n_looked > most) {
+            forget_later(f);
             f->n_futile += f->n_futile < MOST_FUTILE;
             return false;
         }
