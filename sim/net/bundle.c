@@ -88,13 +88,6 @@ static void leave_table(OrrFluid *f, uint32_t bundle) {
     f->n_keys--;
 }
 
-void orr_fluid__move(OrrFluid *f, uint32_t bundle) {
-    if (f->bundles[bundle].is_moved)
-        return;
-    f->bundles[bundle].is_moved = true;
-    orr_fluid__push(&f->moved, bundle);
-}
-
 static void link_in(OrrFluid *f, uint32_t use) {
     OrrWatched *w = &f->uses[use];
     OrrLinkState *l = &f->links[w->link];

@@ -86,6 +86,7 @@ void orr_fluid__no_end(OrrFluid *f, uint32_t id) {
 void orr_fluid__find_end(OrrFluid *f, uint32_t bundle) {
     OrrBundle *b = &f->bundles[bundle];
     b->end_ns = INT64_MAX;
+    b->is_end_late = false;
     if (b->n_heap > 0) {
         OrrWide finish = f->members[b->first_member].finish;
         OrrWide left = finish > b->work ? finish - b->work : 0;
@@ -169,7 +170,10 @@ int64_t orr_fluid_next_end(OrrFluid *f) {
         OrrEnd e = f->ends[0];
         if (!(e.id & ORR_FLUID_IS_BUNDLE))
             return e.end_ns;
-        int64_t end_ns = f->bundles[e.id & ~ORR_FLUID_IS_BUNDLE].end_ns;
+        uint32_t bundle = e.id & ~ORR_FLUID_IS_BUNDLE;
+        if (f->bundles[bundle].is_end_late)
+            orr_fluid__find_end(f, bundle);
+        int64_t end_ns = f->bundles[bundle].end_ns;
         if (end_ns == e.end_ns)
             return end_ns;
         sink(f, 0, (OrrEnd){end_ns, e.id});

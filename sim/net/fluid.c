@@ -77,12 +77,9 @@ void orr_fluid_free(OrrFluid *f) {
     g_free(f);
 }
 
-void orr_fluid__push(OrrIdList *list, uint32_t id) {
-    if (list->n == list->capacity) {
-        list->capacity = MAX(64, list->capacity + list->capacity / 2);
-        list->ids = g_renew(uint32_t, list->ids, list->capacity);
-    }
-    list->ids[list->n++] = id;
+void orr_fluid__grow_list(OrrIdList *list) {
+    list->capacity = MAX(64, list->capacity + list->capacity / 2);
+    list->ids = g_renew(uint32_t, list->ids, list->capacity);
 }
 
 static void advance_clock(OrrFluid *f, int64_t now_ns) {

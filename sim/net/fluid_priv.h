@@ -49,10 +49,11 @@ typedef struct {
     uint32_t n_uses, first_use; /* of watched links, in OrrFluid.uses */
     uint32_t stop_link;         /* link that stops it, or ORR_FLUID_NIL: its top does */
     bool is_live;
-    bool is_moved;  /* in the list of the settle under way */
-    bool has_other; /* members have come or gone since its end was found */
-    bool is_own;    /* of one activity with many uses: its uses come and go, it has no key */
-    OrrWide work;   /* that each member would have done since the bundle began, at since_ns */
+    bool is_moved;    /* in the list of the settle under way */
+    bool has_other;   /* members have come or gone since its end was found */
+    bool is_end_late; /* its end has moved later since it was found */
+    bool is_own;      /* of one activity with many uses: its uses come and go, it has no key */
+    OrrWide work;     /* that each member would have done since the bundle began, at since_ns */
     int64_t since_ns;
     uint64_t rate;    /* of each member */
     uint64_t ceiling; /* at least the rate: what is pledged on the links of its members */
@@ -237,6 +238,21 @@ static inline bool orr_fluid__may_bind(const OrrLinkState *l) {
     return orr_fluid__can_bind(l) && l->pledged + orr_fluid__margin(l) > orr_fluid__capacity(l);
 }
 
+void orr_fluid__grow_list(OrrIdList *list); /* fluid.c */
+static inline void orr_fluid__push(OrrIdList *list, uint32_t id) {
+    if (list->n == list->capacity)
+        orr_fluid__grow_list(list);
+    list->ids[list->n++] = id;
+}
+
+/* Puts it on the list of those whose rate or members may have changed. */
+static inline void orr_fluid__move(OrrFluid *f, uint32_t bundle) {
+    if (f->bundles[bundle].is_moved)
+        return;
+    f->bundles[bundle].is_moved = true;
+    orr_fluid__push(&f->moved, bundle);
+}
+
 /* Where the bundle would stop without the link. */
 static inline uint64_t orr_fluid__stop_without(const OrrBundle *b, uint32_t link) {
     return b->stop_link == link ? b->next_stop : b->stop;
@@ -252,7 +268,6 @@ static inline uint32_t orr_fluid__class(uint32_t n) {
 }
 
 /* fluid.c */
-void orr_fluid__push(OrrIdList *list, uint32_t id);
 uint32_t orr_fluid__take_block(OrrBlocks *blocks, uint32_t class);
 void orr_fluid__give_block(OrrBlocks *blocks, uint32_t class, uint32_t first);
 void *orr_fluid__grow_lines(void *lines, uint32_t n, uint32_t *capacity, gsize size);
@@ -265,8 +280,6 @@ void orr_fluid__place(OrrFluid *f, uint32_t activity, uint64_t ceiling);
 void orr_fluid__unplace(OrrFluid *f, uint32_t activity);
 void orr_fluid__add_use(OrrFluid *f, uint32_t bundle, uint32_t record, const OrrUse *use);
 void orr_fluid__drop_use(OrrFluid *f, uint32_t use);
-/* Puts it on the list of those whose rate or members may have changed. */
-void orr_fluid__move(OrrFluid *f, uint32_t bundle);
 /* watch.c */
 void orr_fluid__pledge(OrrFluid *f, const OrrActivity *a, uint64_t from, uint64_t to);
 /* Watches those of its links that its ceiling brings over. */

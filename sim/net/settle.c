@@ -254,6 +254,7 @@ static void commit(OrrFluid *f) {
         uint64_t rate = orr_fluid__rate_at(b, b->stop);
         if (rate == b->rate && !b->has_other)
             continue;
+        bool is_slower = rate < b->rate && !b->has_other && b->at != ORR_FLUID_NIL;
         if (rate != b->rate) {
             f->stats.moves++;
             orr_fluid__progress(b, f->now_ns);
@@ -262,7 +263,9 @@ static void commit(OrrFluid *f) {
                 orr_fluid__push(&f->lowered, id);
         }
         b->has_other = false;
-        orr_fluid__find_end(f, id);
+        b->is_end_late = is_slower; /* found when the list of ends comes to it, if not before */
+        if (!is_slower)
+            orr_fluid__find_end(f, id);
     }
     f->moved.n = 0;
 }
