@@ -50,6 +50,7 @@ static void count(OrrFluid *f, uint32_t use, OrrSlack factor) {
     OrrLinkState *l = &f->links[w->link];
     if (l->mode == ORR_LINK_QUIET) {
         OrrSlack rounding = factor + factor * (OrrSlack)(b->scale >> ORR_LEVEL_BITS) + 1;
+        g_assert(f->use_free[use] > 0);
         l->slack -= factor * (OrrSlack)(f->use_free[use] - 1);
         l->slack -= factor > 0 ? 2 * rounding : 0; /* see orr_fluid__margin */
         if (l->slack < 0)

@@ -34,8 +34,10 @@ static void add_bundle(OrrFluid *f, const OrrBundle *b) {
     *x = (OrrSolveActivity){f->problem.n_uses, 0, b->weight, b->largest_coef, b->top};
     for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++) {
         const OrrWatched *use = &f->uses[u];
-        if (!orr_fluid__can_bind(&f->links[use->link]))
+        if (!orr_fluid__can_bind(&f->links[use->link])) {
+            orr_fluid__open_or_close(f, use->link);
             continue;
+        }
         f->problem.uses[f->problem.n_uses++] =
             (OrrUse){local_link(f, use->link), use->coef, (uint32_t)(use->total / use->coef)};
         x->n_uses++;
