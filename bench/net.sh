@@ -60,7 +60,7 @@ row "hierarchical all_reduce, 8 x 2,048 ranks" 20 2048 all_reduce 1GiB -c h100-i
 
 printf '\nsolver: random pairs on a tree of 16,384 hosts without oversubscription, paths by hash\n'
 # shellcheck disable=SC2086 # several words
-cc -O2 -std=gnu11 -I"$top" "$top/bench/bench_net.c" "$top"/sim/net/*.c -o "$work/net" $libraries -lm
+cc -O2 -std=gnu11 -I"$top" "$top/bench/bench_net.c" "$top"/sim/net/*.c "$top/sim/base/large.c" -o "$work/net" $libraries -lm
 for flows in 1000 10000 30000 100000; do
     "$work/net" "$flows" $((flows >= 100000 ? 1000 : 20000)) | sed 's/^/  /'
 done

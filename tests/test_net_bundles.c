@@ -21,10 +21,11 @@ enum {
 typedef struct {
     OrrFlow flow;
     OrrUse *uses;
-    OrrWide left; /* at now_ns, in 1e-9 bytes */
-    int64_t end_ns;
+    OrrWide left;    /* at now_ns, in 1e-9 bytes */
+    OrrReserve room; /* if is_held: it moves by itself, at its top, since from_ns */
+    int64_t end_ns, from_ns;
     uint32_t id;
-    bool is_live, is_told;
+    bool is_live, is_told, is_held;
 } Live;
 
 typedef struct {
@@ -101,6 +102,35 @@ static void start_ahead(World *w, uint32_t at) {
     x->left -= (OrrWide)top * (uint64_t)x->flow.ahead_ns;
 }
 
+/* Whether the links have room for it to move by itself. */
+static bool hold(World *w, Live *x) {
+    uint64_t top = x->flow.cap_bytes_per_s;
+    for (uint32_t u = 0; u < x->flow.n_uses; u++)
+        top = MIN(top, (uint64_t)((OrrWide)w->capacity[x->uses[u].constraint] * ORR_COEF_ONE /
+                                  x->uses[u].coef));
+    x->room = (OrrReserve){x->uses, x->flow.n_uses, top,
+                           orr_fluid_scale(x->flow.weight, x->uses, x->flow.n_uses)};
+    x->from_ns = w->now_ns;
+    return x->is_held = x->flow.ahead_ns == 0 && orr_fluid_reserve(w->fluid, &x->room);
+}
+
+/* A link is to be solved: who moves by himself on it does no more. */
+static void let_in(void *data, uint32_t link) {
+    World *w = data;
+    for (uint32_t i = 0; i < MAX_FLOWS; i++) {
+        Live *x = &w->flows[i];
+        bool is_on = false;
+        for (uint32_t u = 0; x->is_held && u < x->flow.n_uses; u++)
+            is_on |= x->uses[u].constraint == link;
+        if (!is_on)
+            continue;
+        x->is_held = false;
+        orr_fluid_release(w->fluid, &x->room);
+        x->flow.ahead_ns = w->now_ns - x->from_ns;
+        x->id = orr_fluid_start(w->fluid, w->now_ns, &x->flow);
+    }
+}
+
 static void start_something(World *w) {
     bool is_ring = draw(w, 8) == 0;
     uint32_t at =
@@ -118,7 +148,7 @@ static void start_something(World *w) {
         start(w, at, 1 + draw(w, 20000), 0);
     } else
         start_send(w, at);
-    if (x->is_live)
+    if (x->is_live && (draw(w, 3) > 0 || !hold(w, x)))
         x->id = orr_fluid_start(w->fluid, w->now_ns, &x->flow);
 }
 
@@ -139,19 +169,25 @@ static void settle(World *w) {
             of[n++] = i;
         }
     solved_rates(flows, n, w->capacity, N_LINKS, rate);
+    int64_t next_ns = INT64_MAX; /* of the fluid's */
     w->next_ns = INT64_MAX;
     for (uint32_t k = 0; k < n; k++) {
         Live *x = &w->flows[of[k]];
         w->rate[of[k]] = rate[k];
         x->end_ns = end_of(x->left, rate[k], w->now_ns);
         w->next_ns = MIN(w->next_ns, x->end_ns);
+        if (x->is_held) {
+            assert_int_equal(rate[k], x->room.top_bytes_per_s);
+            continue;
+        }
+        next_ns = MIN(next_ns, x->end_ns);
         if (orr_fluid_rate(w->fluid, x->id) != rate[k] ||
             orr_fluid_end_ns(w->fluid, x->id) != x->end_ns)
             fail_msg("flow %u at %g ns: %.17g bytes/s until %.17g, by itself %.17g until %.17g",
                      of[k], (double)w->now_ns, (double)orr_fluid_rate(w->fluid, x->id),
                      (double)orr_fluid_end_ns(w->fluid, x->id), (double)rate[k], (double)x->end_ns);
     }
-    assert_true(orr_fluid_next_end(w->fluid) == w->next_ns);
+    assert_true(orr_fluid_next_end(w->fluid) == next_ns);
     g_autofree char *flaw = orr_fluid_flaw(w->fluid);
     if (flaw)
         fail_msg("%s", flaw);
@@ -179,6 +215,13 @@ static void end_due(World *w) {
         Live *x = &w->flows[i];
         if (!x->is_live)
             continue;
+        if (x->is_held) {
+            if (x->end_ns != w->now_ns)
+                continue;
+            orr_fluid_release(w->fluid, &x->room);
+            x->is_live = x->is_held = false;
+            continue;
+        }
         assert_true(x->is_told == (x->end_ns == w->now_ns));
         if (!x->is_told)
             continue;
@@ -198,6 +241,7 @@ static void event(World *w, uint64_t n_starts) {
     if (draw(w, 60) == 0) {
         uint32_t link = (uint32_t)draw(w, FIRST_PRIVATE);
         w->capacity[link] = NIC * (link < FIRST_POD ? 1 : NICS / PODS / 4) / (1 + draw(w, 3));
+        let_in(w, link); /* at the top that they had */
         orr_fluid_capacity(w->fluid, w->now_ns, link, w->capacity[link]);
     }
     for (uint64_t n = draw(w, n_starts); n > 0; n--)
@@ -212,6 +256,7 @@ static void run(uint64_t seed, uint32_t pod_share, uint32_t n_events) {
     for (uint32_t l = 0; l < N_LINKS; l++)
         w->capacity[l] = l >= FIRST_POD && l < FIRST_PRIVATE ? NIC * NICS / PODS / pod_share : NIC;
     w->fluid = orr_fluid_new(w->capacity, N_LINKS);
+    orr_fluid_on_crowded(w->fluid, let_in, w);
     settle(w);
     for (uint32_t e = 0; e < n_events; e++)
         event(w, e % 200 == 0 ? 150 : 6);
