@@ -42,7 +42,7 @@ static bool has_plain_pairs(const OrrBound *bound) {
 
 OrrPace *orr_pace_new(const OrrBound *bound) {
     const OrrProgram *p = bound->program;
-    if (!has_plain_pairs(bound))
+    if (!has_plain_pairs(bound) || orr_pace__sends_share(bound))
         return NULL;
     OrrPace *pace = g_new0(OrrPace, 1);
     pace->program = p;
@@ -236,16 +236,15 @@ static void run_clear(OrrPaceRun *x) {
 bool orr_pace_run(const OrrPace *pace, const OrrBound *bound, const OrrExecOptions *options,
                   int64_t *step_time_ns) {
     g_assert(bound->program == pace->program);
-    if (options->jitter_frac > 0 && !options->is_jitter_sampled)
+    if ((options->jitter_frac > 0 && !options->is_jitter_sampled) || orr_pace__sends_share(bound))
         return false;
     OrrPaceRun *x = g_new0(OrrPaceRun, 1);
     x->pace = pace;
     x->bound = bound;
     run_new(x, options);
-    if (orr_pace__meetings_new(x)) {
-        orr_pace__begin(x);
-        loop(x);
-    }
+    orr_pace__meetings_new(x);
+    orr_pace__begin(x);
+    loop(x);
     bool is_over = x->is_over;
     if (is_over)
         *step_time_ns = orr_steady_step_time_ns(x->end_ns, bound->n_ranks, x->ended_step);

@@ -41,19 +41,24 @@ static int64_t *least_of_pairs(const OrrPaceRun *x, uint32_t kind) {
     return least;
 }
 
-bool orr_pace__meetings_new(OrrPaceRun *x) {
-    uint32_t n_groups = 0, n_pairs = 0;
+bool orr_pace__sends_share(const OrrBound *bound) {
     for (uint32_t kind = 0; kind < ORR_N_GROUPS; kind++) {
-        const OrrBoundGroup *g = &x->bound->groups[kind];
+        const OrrBoundGroup *g = &bound->groups[kind];
         uint32_t n = g->n_groups * g->n_pairs;
         if (n > 0 && g->pair_loads.n_loads > 0 && g->pair_loads.first[n] > 0)
-            return false; /* sends that share links */
+            return true;
+    }
+    return false;
+}
+
+void orr_pace__meetings_new(OrrPaceRun *x) {
+    uint32_t n_groups = 0, n_pairs = 0;
+    for (uint32_t kind = 0; kind < ORR_N_GROUPS; kind++) {
         group_places(x, kind, &n_groups, &n_pairs);
         x->least_ns[kind] = least_of_pairs(x, kind);
     }
     x->groups = orr_large_new(((gsize)n_groups + 1) * sizeof *x->groups);
     x->pairs = orr_large_new(((gsize)n_pairs + 1) * sizeof *x->pairs);
-    return true;
 }
 
 void orr_pace__meetings_clear(OrrPaceRun *x) {

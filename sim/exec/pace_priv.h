@@ -126,7 +126,9 @@ void orr_pace__advance(OrrPaceRun *x, uint32_t r);
 bool orr_pace__look(OrrPaceRun *x, uint32_t r);
 void orr_pace__set_end(OrrPaceRun *x, uint32_t r, uint32_t s, int64_t end_ns);
 /* pace_meet.c */
-bool orr_pace__meetings_new(OrrPaceRun *x);
+/* Whether sends use links that others use. */
+bool orr_pace__sends_share(const OrrBound *bound);
+void orr_pace__meetings_new(OrrPaceRun *x);
 void orr_pace__meetings_clear(OrrPaceRun *x);
 void orr_pace__arrive(OrrPaceRun *x, uint32_t r, uint32_t s, const OrrItem *item, int64_t now_ns);
 void orr_pace__flow_start(OrrPaceRun *x);
