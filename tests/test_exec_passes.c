@@ -2,9 +2,9 @@
  * of a TP group, gradients and parameters that are reduced and gathered beside them at any time,
  * sends, a host that is ahead or not, and waits between streams that no lowering makes.
  *
- * A third of them are chains of kernels and collectives that wait for each other, as layers are, with
- * few others beside: most of their passes have a meeting with a tail (sim/exec/tail.c), and calls
- * of several roles share segments. */
+ * A third of them are chains of kernels and collectives that wait for each other, as layers are,
+ * with few others beside: most of their passes have a meeting with a tail (sim/exec/tail.c), and
+ * calls of several roles share segments. */
 #include "tests/near.h"
 
 #include "sim/exec/pace.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #ifndef N_PROGRAMS
-#define N_PROGRAMS 3000u /* make check-long takes more */
+#define N_PROGRAMS 2000u /* make check-long takes more */
 #endif
 
 /* Ranks are ((stage, replica), position in the TP group). */
@@ -265,12 +265,18 @@ static void test_chains_take_the_same_time_with_tails_of_passes(void **state) {
     compare_all((RandomJob){.seed = 150001, .is_chained = true});
 }
 
+static void test_chains_take_the_same_time_with_convoys_on_links_they_share(void **state) {
+    (void)state;
+    compare_all((RandomJob){.seed = 650001, .is_chained = true, .has_links = true});
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_programs_that_were_found_to_differ),
         cmocka_unit_test(test_random_programs_take_the_same_time_with_passes),
         cmocka_unit_test(test_random_programs_take_the_same_time_on_links_they_share),
         cmocka_unit_test(test_chains_take_the_same_time_with_tails_of_passes),
+        cmocka_unit_test(test_chains_take_the_same_time_with_convoys_on_links_they_share),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
 /* Transfers whose links have room for all that may use them need no fluid: their end is known as
  * soon as both sides have launched, or are known to launch.
  *
- * Each link has the sum of what its users could take at their tops. While that is no more than its
- * capacity the link stops nobody, so a send all of whose links have such room moves at its top,
- * whatever comes and goes: it is booked, from when its bytes begin to move, which may lie ahead of
- * the clock. When a newcomer brings a link over its capacity, those booked on it go into the fluid,
- * with the bytes that they have moved by then; who was to start later looks again then. The fluid
- * gives the same rates, so booking changes no nanosecond. A link that has been overbooked is left
- * to the fluid for a while. Cost: two sums a link. */
+ * Each link has the sum of what is pledged to its users, those in the fluid (sim/net/watch.c) and
+ * those booked. While that is no more than its capacity the link stops nobody, so a send all of
+ * whose links have such room moves at its top: it is booked, from when its bytes begin to move,
+ * which may lie ahead of the clock. When the fluid finds that a link may bind, those booked on it
+ * come in, with the bytes that they have moved by then; who was to start later looks again then.
+ * The fluid gives the same rates, so booking changes no nanosecond. A link that has been overbooked
+ * is left to the fluid for a while. Cost: some additions a link. */
 #include "sim/base/large.h"
 #include "sim/exec/exec_priv.h"
 
