@@ -70,7 +70,7 @@ static void add_link(RandomJob *j) {
     kernel(j, 1 + random_draw(j, 60));
     if (random_chance(j, 90))
         orr_builder_wait(j->b, tp);
-    if (random_chance(j, 6)) {
+    if (random_chance(j, j->is_paced ? 25 : 6)) {
         compute = orr_builder_last_on(j->b, ORR_STREAM_COMPUTE);
         coll(j, ORR_STREAM_DP, ORR_GROUP_DP_CP, ORR_COMM_DP_GRADIENT);
         orr_builder_wait(j->b, compute);
@@ -78,7 +78,7 @@ static void add_link(RandomJob *j) {
 }
 
 static void draw_ops(RandomJob *j, RandomSegment *s) {
-    s->is_led = j->is_chained && random_chance(j, 40);
+    s->is_led = j->is_chained && !j->is_paced && random_chance(j, 40);
     if (!s->is_led)
         kernel(j, 1 + random_draw(j, 60));
     uint32_t n = random_draw(j, RANDOM_MAX_OPS - 2);
@@ -96,7 +96,7 @@ static void draw_segment(RandomJob *j, RandomSegment *s) {
         kernel(j, 1 + random_draw(j, 20));
         orr_builder_wait(j->b, tp);
     }
-    if (random_chance(j, j->is_chained ? 2 : 10))
+    if (!j->is_paced && random_chance(j, j->is_chained ? 2 : 10))
         orr_builder_host(j->b, 1 + random_draw(j, 30));
     s->n_ops = orr_builder_n_ops(j->b);
     for (uint32_t i = 0; i < s->n_ops; i++)
@@ -164,9 +164,10 @@ static void draw_waits(RandomJob *j, uint32_t call, const RandomSegment *s, cons
             uint32_t dp = first_on(done[from], ORR_STREAM_DP);
             if (dp != ORR_NONE && random_chance(j, streams[k] == ORR_STREAM_TP ? 60 : 20))
                 src = dp;
-            if (random_chance(j, j->is_chained ? 10
-                                 : j->is_tidy  ? 20
-                                               : 45) &&
+            if (random_chance(j, j->is_paced     ? 1
+                                 : j->is_chained ? 10
+                                 : j->is_tidy    ? 20
+                                                 : 45) &&
                 done[from]->stream[src] != streams[k] && done[from]->stream[src] != ORR_STREAM_HOST)
                 orr_builder_call_wait(j->b, call, op, calls[from], src, 0);
         }
@@ -209,7 +210,7 @@ static void draw_role(RandomJob *j, uint32_t stage, uint32_t send, uint32_t rece
         for (int k = 0; k < 2; k++)
             if (last_on(done[i], beside[k]) != ORR_NONE)
                 orr_builder_call_wait(j->b, call, 0, calls[i], last_on(done[i], beside[k]), 0);
-        if (has_gather && random_chance(j, 30) &&
+        if (has_gather && random_chance(j, j->is_paced ? 5 : 30) &&
             may_wait(done[i], ORR_STREAM_COMPUTE, ORR_STREAM_DP_PARAMETER))
             orr_builder_call_wait(j->b, calls[i], first[i], call, 3, 1);
         uint32_t tp = first_on(done[i], ORR_STREAM_TP);
@@ -222,6 +223,8 @@ static void draw_role(RandomJob *j, uint32_t stage, uint32_t send, uint32_t rece
 OrrProgram *random_program(RandomJob *j) {
     j->tp = 1 + random_draw(j, 4), j->dp = 1 + random_draw(j, 3),
     j->n_stages = 1 + random_draw(j, 2);
+    if (j->is_paced)
+        j->tp = 2 + random_draw(j, 3), j->n_stages = 2;
     j->is_tidy = random_chance(j, 70);
     j->n_segments = 1 + random_draw(j, RANDOM_MAX_SEGMENTS),
     j->n_calls = 1 + random_draw(j, RANDOM_MAX_CALLS - 1);

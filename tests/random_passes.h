@@ -24,6 +24,7 @@ typedef struct {
     bool is_tidy;    /* collectives wait for kernels before, kernels for collectives */
     bool has_links;  /* that sends and rings of gradients share */
     bool is_chained; /* segments are chains of collectives and kernels */
+    bool is_paced;   /* and sends follow each other closely, from stage to stage, as a rule alone */
     RandomSegment segments[RANDOM_MAX_SEGMENTS];
     OrrBuilder *b;
 } RandomJob;

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #ifndef N_PROGRAMS
-#define N_PROGRAMS 2000u /* make check-long takes more */
+#define N_PROGRAMS 1500u /* make check-long takes more */
 #endif
 
 /* Ranks are ((stage, replica), position in the TP group). */
@@ -90,7 +90,7 @@ static void draw_links(RandomJob *j, OrrBound *b) {
         b->capacity[l] = (1 + random_draw(j, most)) * SPEED * (l < 2 * b->n_ranks ? 1 : j->tp);
     for (uint32_t i = 0; i < b->program->n_parts; i++)
         pp->pair_plans[i] = (OrrPlan){.latency_ns = 1 + random_draw(j, 20),
-                                      .work_bytes = 1 + random_draw(j, 80),
+                                      .work_bytes = 1 + random_draw(j, j->is_paced ? 400 : 80),
                                       .cap_bytes_per_s = SPEED * (1 + random_draw(j, 3)),
                                       .weight = 1};
     for (uint32_t i = 1; i < b->program->n_parts && random_chance(j, 70); i++)
@@ -270,6 +270,12 @@ static void test_chains_take_the_same_time_with_convoys_on_links_they_share(void
     compare_all((RandomJob){.seed = 650001, .is_chained = true, .has_links = true});
 }
 
+static void test_pipelines_take_the_same_time_with_convoys_of_unequal_members(void **state) {
+    (void)state;
+    compare_all(
+        (RandomJob){.seed = 800001, .is_chained = true, .has_links = true, .is_paced = true});
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_programs_that_were_found_to_differ),
@@ -277,6 +283,7 @@ int main(void) {
         cmocka_unit_test(test_random_programs_take_the_same_time_on_links_they_share),
         cmocka_unit_test(test_chains_take_the_same_time_with_tails_of_passes),
         cmocka_unit_test(test_chains_take_the_same_time_with_convoys_on_links_they_share),
+        cmocka_unit_test(test_pipelines_take_the_same_time_with_convoys_of_unequal_members),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
