@@ -118,12 +118,12 @@ static uint32_t last_on(const RandomSegment *s, uint32_t stream) {
     return i > 0 ? i - 1 : ORR_NONE;
 }
 
-static uint32_t message(RandomJob *j, bool is_send) {
+static uint32_t message(RandomJob *j, bool is_send, uint32_t bytes) {
     OrrP2pPart part = {.is_send = is_send,
                        .group = ORR_GROUP_PP,
                        .purpose = ORR_COMM_PP,
                        .peer = is_send,
-                       .bytes = 1};
+                       .bytes = bytes};
     orr_builder_segment_begin(j->b, is_send ? "send" : "receive");
     orr_builder_p2p(j->b, is_send ? ORR_STREAM_PP_SEND : ORR_STREAM_PP_RECV, "message", false,
                     &part, 1);
@@ -174,14 +174,16 @@ static void draw_waits(RandomJob *j, uint32_t call, const RandomSegment *s, cons
     }
 }
 
-static void draw_role(RandomJob *j, uint32_t stage, uint32_t send, uint32_t receive, uint32_t end,
+/* @messages: send and receive of either kind. */
+static void draw_role(RandomJob *j, uint32_t stage, const uint32_t *messages, uint32_t end,
                       bool has_gather) {
     uint32_t calls[RANDOM_MAX_CALLS], n = 0, first[RANDOM_MAX_CALLS];
     const RandomSegment *done[RANDOM_MAX_CALLS];
     orr_builder_role_begin(j->b, "stage", stage);
     for (uint32_t i = 0; i < j->n_calls; i++) {
         const RandomSegment *s = &j->segments[random_draw(j, j->n_segments)];
-        uint32_t input = stage > 0 ? orr_builder_call(j->b, receive, ORR_F, 0, i) : ORR_NONE;
+        const uint32_t *message_of = messages + 2 * (j->mixed >> i & 1);
+        uint32_t input = stage > 0 ? orr_builder_call(j->b, message_of[1], ORR_F, 0, i) : ORR_NONE;
         uint32_t call = orr_builder_call(j->b, s->id, ORR_F, 0, i);
         draw_waits(j, call, s, calls, done, n);
         static const OrrStream streams[] = {ORR_STREAM_COMPUTE, ORR_STREAM_TP};
@@ -189,7 +191,7 @@ static void draw_role(RandomJob *j, uint32_t stage, uint32_t send, uint32_t rece
             if (first_on(s, streams[k]) != ORR_NONE && may_wait(s, streams[k], ORR_STREAM_PP_RECV))
                 orr_builder_call_wait(j->b, call, first_on(s, streams[k]), input, 0, 0);
         if (stage + 1 < j->n_stages) {
-            uint32_t output = orr_builder_call(j->b, send, ORR_F, 0, i);
+            uint32_t output = orr_builder_call(j->b, message_of[0], ORR_F, 0, i);
             uint32_t op = s->n_ops;
             while (s->stream[op - 1] == ORR_STREAM_HOST)
                 op--;
@@ -233,9 +235,12 @@ OrrProgram *random_program(RandomJob *j) {
         draw_segment(j, &j->segments[i]);
     bool has_gather = random_draw(j, 2);
     bool has_stages = j->n_stages > 1;
-    uint32_t send = has_stages ? message(j, true) : ORR_NONE;
-    uint32_t receive = has_stages ? message(j, false) : ORR_NONE, end = step_end(j, has_gather);
+    uint32_t messages[4] = {ORR_NONE, ORR_NONE, ORR_NONE, ORR_NONE};
+    j->mixed = j->is_paced && random_chance(j, 30) ? random_draw(j, 1u << RANDOM_MAX_CALLS) : 0;
+    for (uint32_t k = 0; has_stages && k < (j->mixed ? 4u : 2u); k++)
+        messages[k] = message(j, k % 2 == 0, 1 + k / 2);
+    uint32_t end = step_end(j, has_gather);
     for (uint32_t s = 0; s < j->n_stages; s++)
-        draw_role(j, s, send, receive, end, has_gather);
+        draw_role(j, s, messages, end, has_gather);
     return orr_builder_finish(j->b);
 }

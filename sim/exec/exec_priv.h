@@ -150,6 +150,7 @@ typedef struct {
     uint32_t eager_delivered;
     uint32_t last_rank, generation;
     uint32_t top, top_what; /* in OrrExec.tops, for this part or collective; ORR_NONE: not known */
+    uint32_t booked_top;    /* the same of what has room, or holds it */
     int64_t arrived_ns;
     union {
         int64_t from_ns; /* is_booked: when the bytes begin to move */

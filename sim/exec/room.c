@@ -85,7 +85,7 @@ static const OrrTop *top_of(OrrExec *x, OrrPlace *place, const OrrPlan *plan, co
 }
 
 static OrrReserve reserve_of(const OrrExec *x, const OrrPlace *place) {
-    const OrrTop *top = &x->tops[place->top];
+    const OrrTop *top = &x->tops[place->booked_top];
     OrrReserve r = {.top_bytes_per_s = top->bytes_per_s, .scale = top->scale};
     r.uses = orr_exec__uses(x, place, orr_exec__plan(place), &r.n_uses);
     return r;
@@ -140,6 +140,10 @@ bool orr_exec__take_room(OrrExec *x, uint32_t id, int64_t from_ns, int64_t *end_
     const OrrTop *top = top_of(x, place, plan, uses, n);
     if (top->ns == INT64_MAX || x->options->is_plain)
         return false;
+    const OrrTop *held = &x->tops[place->booked_top];
+    if (place->is_held && (held->bytes_per_s != top->bytes_per_s || held->scale != top->scale))
+        orr_exec__room_give(x, id); /* the next one is of another kind */
+    place->booked_top = place->top;
     if (!place->is_held) {
         OrrReserve r = reserve_of(x, place);
         for (uint32_t u = 0; u < n; u++)
