@@ -41,7 +41,7 @@ static void unlink_late(OrrExec *x, uint32_t id) {
 }
 
 /* All transfers are known to have ended by @end_ns. */
-static void take_wing(OrrExec *x, uint32_t id, int64_t end_ns) {
+static void await_end(OrrExec *x, uint32_t id, int64_t end_ns) {
     OrrConvoy *c = &x->convoys->convoys[id];
     c->n_flying = c->n;
     c->generation = (c->generation + 1) & ORR_GENERATION_MASK;
@@ -64,7 +64,7 @@ static void fly(OrrExec *x, uint32_t id, int64_t first_ns, int64_t last_ns) {
         c->next_late = x->convoys->late[c->island[1]];
         x->convoys->late[c->island[1]] = id;
     }
-    take_wing(x, id, last_ns);
+    await_end(x, id, last_ns);
 }
 
 /* When the first byte moves of a transfer whose partners have met. */
@@ -324,7 +324,7 @@ void orr_exec__flows_ended(OrrExec *x) {
         }
         c->n_over = 0;
         if (is_whole)
-            take_wing(x, v->over[k], x->now_ns);
+            await_end(x, v->over[k], x->now_ns);
     }
     if (v)
         v->n_over = 0;
