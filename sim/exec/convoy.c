@@ -251,7 +251,7 @@ static void end_together(OrrExec *x, const OrrConvoy *c) {
         __builtin_prefetch((const char *)&x->places[places[i]] + 64, 1);
     }
     for (int k = 0; k < 2; k++)
-        orr_pass__members(x, x->places[places[0]].ends[k], &list[k]);
+        orr_convoy__members(x, c->island[k], &list[k]);
     for (int k = 0; k < 2; k++)
         orr_together__prefetch(x, list[k], n, streams[k]);
     for (uint32_t i = 0; i < n; i++)
@@ -278,7 +278,7 @@ static bool is_together(const OrrExec *x, const OrrConvoy *c) {
     const OrrPlace *place = &x->places[x->convoys->places[c->first]];
     const uint32_t *list[2];
     for (int k = 0; k < 2; k++)
-        orr_pass__members(x, place->ends[k], &list[k]);
+        orr_convoy__members(x, c->island[k], &list[k]);
     return c->n_flying == c->n && orr_together__is_in_step(x, list[0], c->n, place->stream) &&
            orr_together__is_in_step(x, list[1], c->n, place->receive_stream);
 }

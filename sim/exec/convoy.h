@@ -38,6 +38,13 @@ struct OrrConvoys {
     uint16_t *single; /* [n_roles] a bit for each stream whose items have one peer and size */
 };
 
+/* Ranks of a TP group, which is an island where there are convoys; how many. */
+static inline uint32_t orr_convoy__members(const OrrExec *x, uint32_t island,
+                                           const uint32_t **list) {
+    const OrrBoundGroup *tp = &x->bound->groups[ORR_GROUP_TP];
+    *list = tp->members + tp->first_member[island];
+    return tp->first_member[island + 1] - tp->first_member[island];
+}
 /* The partners of a transfer have met: it waits for the rest of its convoy, but not beyond its
  * latency. */
 void orr_convoy__wait(OrrExec *x, uint32_t place);
