@@ -80,8 +80,13 @@ static gint by_text(gconstpointer a, gconstpointer b) {
 
 static void add_folder(GPtrArray *paths, const char *folder) {
     g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
-    for (const char *name; dir && (name = g_dir_read_name(dir));)
-        g_ptr_array_add(paths, g_build_filename(folder, name, NULL));
+    for (const char *name; dir && (name = g_dir_read_name(dir));) {
+        char *path = g_build_filename(folder, name, NULL);
+        if (g_file_test(path, G_FILE_TEST_IS_REGULAR))
+            g_ptr_array_add(paths, path);
+        else
+            g_free(path);
+    }
 }
 
 /* Files of the corpus of this target and of the folders of @more, sorted. */
