@@ -30,6 +30,8 @@ static void strike(const OrrFailureSet *set) {
         bool is_given = set->kinds[i].law == ORR_LAW_EVENTS;
         if (!is_given && set->kinds[i].mean_ns < 1e11)
             continue; /* more strikes than a short replay can take */
+        if (set->kinds[i].nodes > s->n_nodes)
+            continue; /* meant for a larger job, and refused */
         OrrFailureKind *k = orr_run_spec_add_kind(s, "");
         g_free(k->name);
         orr_failure_kind_copy(k, &set->kinds[i]);
