@@ -62,6 +62,8 @@ static void test_bad_lines_and_files_are_told(void **state) {
         {"run bloom-176b-saves --seeds 0", 2, {"--seeds 0", "whole number from 1"}},
         {"run bloom-176b-saves --json --csv", 2, {"not both"}},
         {"run bloom-176b-saves --resume a -o ./a", 2, {"--output and --resume are both"}},
+        {"step tiny-pipeline --waits a -o ./a", 2, {"--output and --waits are both"}},
+        {"step tiny-pipeline --threads 2", 2, {"--threads goes with --seeds"}},
         {"run bloom-176b-saves --events a --trace a", 2, {"another name would do"}},
         {"run two-racks-a-day", 3, {"--shared would do"}},
         {"run --shared two-racks-a-day --set spot.reclaim_mtbf=9h", 3, {"of which nodes?"}},

@@ -100,26 +100,6 @@ static bool from_record(Request *r, const char *path, int64_t *seed, int64_t *se
     return true;
 }
 
-/* A file can't be two things: the report would take the place of the seeds that were kept. */
-static bool are_apart(const OrrCli *cli, GError **error) {
-    static const char *const names[] = {"output", "resume", "events", "trace", "plots"};
-    char *paths[G_N_ELEMENTS(names)] = {NULL};
-    bool is_fine = true;
-    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
-        const char *path = orr_cli_value(cli, names[i]);
-        paths[i] = path ? g_canonicalize_filename(path, NULL) : NULL;
-        for (guint j = 0; j < i && is_fine && path; j++)
-            if (paths[j] && strcmp(paths[i], paths[j]) == 0)
-                is_fine = orr_fail_usage(error,
-                                         "orrery run: --%s and --%s are both %s; another "
-                                         "name would do",
-                                         names[j], names[i], path);
-    }
-    for (guint i = 0; i < G_N_ELEMENTS(names); i++)
-        g_free(paths[i]);
-    return is_fine;
-}
-
 static bool take_options(Request *r, const OrrCli *cli, GError **error) {
     r->is_shared = orr_cli_has(cli, "shared");
     int64_t seeds = r->is_shared ? 1 : DEFAULT_SEEDS, seed = 0, threads = 0;
@@ -127,7 +107,8 @@ static bool take_options(Request *r, const OrrCli *cli, GError **error) {
     r->texts = g_ptr_array_new_with_free_func(g_free);
     if (orr_cli_has(cli, "json") && orr_cli_has(cli, "csv"))
         return orr_fail_usage(error, "orrery run: --json or --csv, not both");
-    if (!are_apart(cli, error))
+    static const char *const outputs[] = {"output", "resume", "events", "trace", "plots", NULL};
+    if (!orr_cli_are_apart(cli, "run", outputs, error))
         return false;
     const char *ref = orr_cli_argument(cli, 0);
     bool is_record = g_str_has_suffix(ref, ".json") || g_str_has_suffix(ref, ".json.gz");

@@ -62,6 +62,8 @@ static bool run_seeds(const OrrCli *cli, OrrCliRun *run, GError **error) {
     if (!orr_cli_int(cli, "seeds", 2, ORR_CLI_MAX_SEEDS, &seeds, error) ||
         !orr_cli_int(cli, "threads", 1, 1024, &threads, error))
         return false;
+    if (seeds == 0 && orr_cli_has(cli, "threads"))
+        return orr_fail_usage(error, "orrery step: --threads goes with --seeds");
     if (seeds == 0)
         return true;
     g_autoptr(OrrProgress) progress = orr_progress_new("simulating", (uint64_t)seeds, "seeds");
@@ -97,7 +99,8 @@ static bool check_outputs(const OrrCli *cli, GError **error) {
 static bool run_step(OrrCli *cli, GError **error) {
     if (orr_cli_has(cli, "json") && orr_cli_has(cli, "csv"))
         return orr_fail_usage(error, "orrery step: --json or --csv, not both");
-    if (!check_outputs(cli, error))
+    static const char *const outputs[] = {"output", "waits", "dump-program", NULL};
+    if (!check_outputs(cli, error) || !orr_cli_are_apart(cli, "step", outputs, error))
         return false;
     const char *waits = orr_cli_value(cli, "waits");
     bool is_trace = orr_cli_is_trace(orr_cli_argument(cli, 0));

@@ -61,6 +61,10 @@ bool orr_cli_int(const OrrCli *cli, const char *option, int64_t min, int64_t max
 
 /* The output of a command: --output, or standard output. */
 OrrOut *orr_cli_output(const OrrCli *cli, GError **error);
+/* A file can't be two things: false where two of the options @names (up to NULL) of the command
+ * name one. */
+bool orr_cli_are_apart(const OrrCli *cli, const char *command, const char *const *names,
+                       GError **error);
 
 /* Help of a command, made from its tables. */
 void orr_cli_help(const OrrCommand *command, OrrOut *out);

@@ -170,3 +170,23 @@ bool orr_cli_int(const OrrCli *cli, const char *option, int64_t min, int64_t max
 OrrOut *orr_cli_output(const OrrCli *cli, GError **error) {
     return orr_out_open(orr_cli_value(cli, "output"), error);
 }
+
+static char *file_of(const OrrCli *cli, const char *name) {
+    const char *path = orr_cli_value(cli, name);
+    return path && strcmp(path, "-") != 0 ? g_canonicalize_filename(path, NULL) : NULL;
+}
+
+bool orr_cli_are_apart(const OrrCli *cli, const char *command, const char *const *names,
+                       GError **error) {
+    for (uint32_t i = 0; names[i]; i++) {
+        g_autofree char *mine = file_of(cli, names[i]);
+        for (uint32_t j = 0; j < i && mine; j++) {
+            g_autofree char *other = file_of(cli, names[j]);
+            if (g_strcmp0(mine, other) == 0)
+                return orr_fail_usage(error,
+                                      "orrery %s: --%s and --%s are both %s; another name would do",
+                                      command, names[j], names[i], orr_cli_value(cli, names[i]));
+        }
+    }
+    return true;
+}
