@@ -11,7 +11,7 @@ runs=${RUNS:-3}
 hold=$(mktemp)
 trap 'rm -f "$hold" "$hold.c" "$hold.err"' EXIT
 
-cc -O2 -std=gnu11 -I"$top" "$top/bench/bench_hold.c" "$top/sim/core/queue.c" -o "$hold" \
+cc -O2 -std=gnu11 -I"$top" "$top/bench/bench_hold.c" "$top/sim/core/queue.c" "$top/sim/base/large.c" -o "$hold" \
     $(pkg-config --cflags --libs glib-2.0) -lm
 "$hold" >"$hold.c"
 scale=$(awk '$1 == "heap4" && $2 == 10000 {printf "%.3f", $3 / 50}' "$hold.c")
