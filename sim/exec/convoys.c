@@ -89,14 +89,7 @@ static uint32_t *waiting_calls(const OrrExec *x, const OrrCompiledRole *r) {
             const OrrCrossWait *w = &r->cross[i];
             if (!(x->convoys->streams & 1u << w->src_stream))
                 continue;
-            uint32_t low = 0, high = r->n_calls; /* the call whose item that is */
-            while (high - low > 1) {
-                uint32_t middle = (low + high) / 2;
-                if (r->rows[middle].base[w->src_stream] < w->src_count)
-                    low = middle;
-                else
-                    high = middle;
-            }
+            uint32_t low = orr_pass__call_of(r, w->src_stream, w->src_count);
             bool is_local = w->stream == ORR_STREAM_COMPUTE || w->stream == ORR_STREAM_TP;
             if (!is_local || w->steps_back > 0 || (waiting[low] != 0 && waiting[low] != call + 1))
                 waiting[low] = NOT_ONE;
@@ -174,15 +167,6 @@ static void add_convoys(OrrExec *x, uint32_t kind, uint32_t comm) {
         add_convoy(x, first + i);
 }
 
-static bool has_equal_roles(const OrrExec *x) {
-    const OrrBoundGroup *tp = &x->bound->groups[ORR_GROUP_TP];
-    for (uint32_t g = 0; g < tp->n_groups; g++)
-        for (uint32_t m = tp->first_member[g]; m < tp->first_member[g + 1]; m++)
-            if (x->bound->role[tp->members[m]] != x->bound->role[tp->members[tp->first_member[g]]])
-                return false;
-    return true;
-}
-
 static int64_t least_ns(const OrrExec *x) {
     const OrrProgram *p = program(x);
     int64_t least = INT64_MAX;
@@ -220,7 +204,7 @@ static uint16_t single_streams(const OrrExec *x, const OrrCompiledRole *role) {
 
 void orr_exec__convoys_new(OrrExec *x) {
     if (x->jitter || x->options->is_plain || !x->is_local_group[ORR_GROUP_TP] ||
-        !has_equal_roles(x))
+        !orr_pass__is_one_role_each(x))
         return;
     uint16_t streams = find_streams(x);
     if (streams == 0)

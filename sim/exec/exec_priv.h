@@ -144,9 +144,10 @@ typedef struct {
     uint8_t is_convoyed;            /* it ends with its convoy, see convoy.c */
     uint8_t is_waiting;             /* for the rest of its convoy */
     uint8_t is_over;                /* in the fluid, in this instant */
-    uint8_t is_held; /* its last transfer, told of late, leaves its room to the next for now */
-    uint32_t index;  /* group, or group * n_pairs + pair */
-    uint32_t what;   /* collective, or part of the sender */
+    uint8_t
+        is_held;    /* its last transfer, told of late, keeps its room for the next in this event */
+    uint32_t index; /* group, or group * n_pairs + pair */
+    uint32_t what;  /* collective, or part of the sender */
     uint32_t eager_delivered;
     uint32_t last_rank, generation;
     uint32_t top, top_what; /* in OrrExec.tops, for this part or collective; ORR_NONE: not known */
@@ -365,6 +366,9 @@ void orr_exec__rate(OrrExec *x, uint32_t r);
 void orr_exec__lower_rate(const OrrExec *x, uint32_t r, bool is_inner, uint32_t rate[2]);
 /* meet.c */
 void orr_exec__places_new(OrrExec *x);
+void orr_exec__used_comms(const OrrProgram *program, uint32_t kind, bool has_coll[256],
+                          bool has_pair[256]);
+void orr_exec__ordered_comms(const OrrBound *bound, bool is_ordered[ORR_N_GROUPS][256]);
 bool orr_exec__arrive_early(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
                             int64_t start_ns);
 void orr_exec__arrive(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);

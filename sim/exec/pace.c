@@ -2,6 +2,7 @@
 #include "sim/exec/pace.h"
 
 #include "sim/base/large.h"
+#include "sim/exec/exec_priv.h"
 #include "sim/exec/jitter.h"
 #include "sim/exec/pace_priv.h"
 #include "sim/exec/steady.h"
@@ -16,27 +17,12 @@ static uint8_t slowing(const OrrBound *b, uint32_t purpose) {
 /* Two sends (or receives) of a pair are in order by the stream that they share; they must be one
  * at a time, and none may complete early. */
 static bool has_plain_pairs(const OrrBound *bound) {
-    const OrrProgram *p = bound->program;
-    uint8_t stream[ORR_N_GROUPS][256][2] = {0}; /* plus 1 */
-    for (uint32_t i = 0; i < p->n_ops; i++) {
-        if (p->ops[i].kind != ORR_OP_P2P)
-            continue;
-        const OrrP2p *b = &p->p2ps[p->ops[i].what];
-        for (uint32_t k = 0; k < b->n_parts; k++) {
-            const OrrP2pPart *a = &p->parts[b->first_part + k];
-            uint8_t *s = &stream[a->group][a->comm][a->is_send], mine = p->ops[i].stream + 1;
-            if ((*s != 0 && *s != mine) ||
-                (a->is_send && b->is_eager && (uint64_t)a->bytes <= bound->eager_bytes))
+    bool is_ordered[ORR_N_GROUPS][256] = {false};
+    orr_exec__ordered_comms(bound, is_ordered);
+    for (uint32_t kind = 0; kind < ORR_N_GROUPS; kind++)
+        for (uint32_t comm = 0; comm < 256; comm++)
+            if (is_ordered[kind][comm])
                 return false;
-            *s = mine;
-            for (uint32_t j = 0; j < k; j++) {
-                const OrrP2pPart *other = &p->parts[b->first_part + j];
-                if (other->is_send == a->is_send && other->group == a->group &&
-                    other->comm == a->comm && other->peer == a->peer)
-                    return false;
-            }
-        }
-    }
     return true;
 }
 

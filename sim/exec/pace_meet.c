@@ -13,12 +13,7 @@ static const OrrProgram *program(const OrrPaceRun *x) {
 static void group_places(OrrPaceRun *x, uint32_t kind, uint32_t *n_groups, uint32_t *n_pairs) {
     const OrrBoundGroup *g = &x->bound->groups[kind];
     bool has_coll[256] = {false}, has_pair[256] = {false};
-    for (uint32_t i = 0; i < program(x)->n_colls; i++)
-        if (program(x)->colls[i].group == kind)
-            has_coll[program(x)->colls[i].comm] = true;
-    for (uint32_t i = 0; i < program(x)->n_parts; i++)
-        if (program(x)->parts[i].group == kind)
-            has_pair[program(x)->parts[i].comm] = true;
+    orr_exec__used_comms(program(x), kind, has_coll, has_pair);
     for (uint32_t comm = 0; comm < 256; comm++) {
         x->first_group[kind][comm] = *n_groups;
         x->first_pair[kind][comm] = *n_pairs;

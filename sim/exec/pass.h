@@ -195,6 +195,10 @@ static inline uint32_t orr_pass__key(const OrrExec *x, uint32_t r, const OrrLane
     return l->step * orr_pass__role(x, r)->n_calls + l->call + 1;
 }
 
+/* The call whose items of stream @s item number @count of a step is among, counted from 1. */
+uint32_t orr_pass__call_of(const OrrCompiledRole *role, uint32_t s, uint32_t count);
+/* Whether all members of each island do the same. */
+bool orr_pass__is_one_role_each(const OrrExec *x);
 bool orr_pass__is_tight(const OrrExec *x, const OrrCompiledRole *role, uint32_t c);
 OrrPassWork *orr_pass__work_new(const OrrPasses *p);
 /* Whether the host has issued all of call @key before the first of the members begins it. */

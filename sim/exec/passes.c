@@ -89,7 +89,7 @@ static bool has_known_waiters(const OrrExec *x, const OrrCompiledSegment *cs,
 }
 
 /* The call whose items of stream @s item number @count of a step is among, counted from 1. */
-static uint32_t call_of(const OrrCompiledRole *role, uint32_t s, uint32_t count) {
+uint32_t orr_pass__call_of(const OrrCompiledRole *role, uint32_t s, uint32_t count) {
     uint32_t low = 0, high = role->n_calls;
     while (high - low > 1) {
         uint32_t middle = (low + high) / 2;
@@ -111,7 +111,7 @@ static uint8_t *awaited_items(const OrrExec *x, uint32_t n_items) {
             const OrrCrossWait *c = &role->cross[i];
             if (x->is_external[c->stream])
                 continue;
-            uint32_t low = call_of(role, c->src_stream, c->src_count);
+            uint32_t low = orr_pass__call_of(role, c->src_stream, c->src_count);
             const OrrCompiledSegment *cs = &x->compiled->segments[role->calls[low].segment];
             is_awaited[cs->first_item[c->src_stream] + c->src_count - 1 -
                        rows[low].base[c->src_stream]] = 1;
@@ -120,7 +120,7 @@ static uint8_t *awaited_items(const OrrExec *x, uint32_t n_items) {
     return is_awaited;
 }
 
-static bool is_one_role_each(const OrrExec *x) {
+bool orr_pass__is_one_role_each(const OrrExec *x) {
     const OrrBoundGroup *tp = &x->bound->groups[ORR_GROUP_TP];
     for (uint32_t g = 0; x->is_local_group[ORR_GROUP_TP] && g < tp->n_groups; g++)
         for (uint32_t m = tp->first_member[g]; m < tp->first_member[g + 1]; m++)
@@ -232,7 +232,7 @@ static uint16_t *find_tp_askers(const OrrExec *x, const OrrCompiledRole *role) {
             for (uint32_t i = first[0]; x->is_external[s] && i < first[1]; i++) {
                 if (role->cross[i].src_stream != ORR_STREAM_TP)
                     continue;
-                uint32_t c = call_of(role, ORR_STREAM_TP, role->cross[i].src_count);
+                uint32_t c = orr_pass__call_of(role, ORR_STREAM_TP, role->cross[i].src_count);
                 if (!has_kernels_beside(role, first, i, c))
                     askers[c] |= 1u << s;
             }
@@ -385,7 +385,8 @@ void orr_exec__passes_new(OrrExec *x) {
     uint16_t loud, quiet;
     find_loud(x, &loud, &quiet);
     if (x->draws || x->jitter || x->options->probe || x->options->is_plain ||
-        x->is_external[ORR_STREAM_TP] || !is_one_role_each(x) || can_surprise(x, loud, quiet))
+        x->is_external[ORR_STREAM_TP] || !orr_pass__is_one_role_each(x) ||
+        can_surprise(x, loud, quiet))
         return;
     OrrPasses *p = x->passes = g_new0(OrrPasses, 1);
     p->loud_mask = loud;

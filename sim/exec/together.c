@@ -21,7 +21,7 @@ static bool add_wait(Waits *w, uint32_t stream, uint32_t need) {
     return true;
 }
 
-/* Of stream @s of rank @r; false if there are too many, or the host has yet to come by. */
+/* Of stream @s of rank @r; false if there are too many. */
 static bool find_waits(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item, Waits *w) {
     const OrrRank *rank = &x->ranks[r];
     const OrrCompiledRole *role = rank->role;
