@@ -45,10 +45,9 @@ static int64_t charge_span(OrrExec *x, uint32_t r, const OrrEnded *e, int64_t en
  * to the host if that was late, else to whatever kept its stream busy: its own kind. */
 static void charge_comm(OrrExec *x, uint32_t r, uint32_t q, int64_t free_ns, int64_t ready_ns) {
     OrrRank *rank = &x->ranks[r];
-    const OrrLane *l = &rank->lane[q];
-    const OrrTrail *trail = &rank->trail[q];
+    const OrrTrail *trail = orr_exec__trail(x, r, q);
     const OrrEnded *e = &trail->ended;
-    int64_t before = charge_span(x, r, e, l->free_ns, free_ns, ready_ns);
+    int64_t before = charge_span(x, r, e, *orr_exec__free_ns(x, r, q), free_ns, ready_ns);
     if (before > 0 && trail->ended_blocker.is_set)
         before = charge_span(x, r, &trail->ended_blocker, trail->ended_blocker_end_ns, free_ns,
                              free_ns + before);
@@ -68,7 +67,7 @@ void orr_exec__idle(OrrExec *x, uint32_t r, uint32_t cause, int64_t ready_ns, in
         return;
     rank->idle_from_ns = start_ns;
     if (ready_ns > free_ns) {
-        const OrrEnded *e = &rank->trail[cause].ended;
+        const OrrEnded *e = &orr_exec__trail(x, r, cause)->ended;
         if (cause != ORR_STREAM_HOST && e->is_set && e->type != ORR_ITEM_BLOCK)
             charge_comm(x, r, cause, free_ns, ready_ns);
         else
@@ -78,12 +77,12 @@ void orr_exec__idle(OrrExec *x, uint32_t r, uint32_t cause, int64_t ready_ns, in
 }
 
 void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
-    const OrrLane *l = &x->ranks[r].lane[s];
-    OrrCommSum *sum = orr_exec__sum_of(x, l->step, item);
+    OrrCommSum *sum = orr_exec__sum_of(x, orr_exec__lane(x, r, s)->step, item);
     double weight = x->ranks[r].weight;
     sum->count += weight;
-    sum->transfer_ns += (double)(x->now_ns - l->arrived_ns) * weight;
-    sum->wait_ns += (double)(l->arrived_ns - l->start_ns) * weight;
+    sum->transfer_ns += (double)(x->now_ns - *orr_exec__arrived_ns(x, r, s)) * weight;
+    sum->wait_ns +=
+        (double)(*orr_exec__arrived_ns(x, r, s) - *orr_exec__start_ns(x, r, s)) * weight;
 }
 
 static void add_block(const OrrExec *x, uint32_t hw, uint32_t block, uint32_t times,
@@ -99,7 +98,7 @@ static void add_block(const OrrExec *x, uint32_t hw, uint32_t block, uint32_t ti
 static void charge_kernels(OrrExec *x, uint32_t r) {
     OrrRank *rank = &x->ranks[r];
     const OrrCompiledRole *role = x->ranks[r].role;
-    uint32_t from = rank->accounted, to = rank->lane[ORR_STREAM_COMPUTE].completed;
+    uint32_t from = rank->accounted, to = orr_exec__lane(x, r, ORR_STREAM_COMPUTE)->completed;
     uint32_t n = role->rows[role->n_calls].base[ORR_STREAM_COMPUTE];
     rank->accounted = to;
     for (uint32_t i = 0; to - from == n && i < role->n_step_blocks; i++)
@@ -138,7 +137,7 @@ void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step) {
     OrrRank *rank = &x->ranks[r];
     charge_kernels(x, r);
     /* a step that ends on another stream (replayed traces): compute waits for that end */
-    bool is_idle = rank->lane[ORR_STREAM_COMPUTE].state != ORR_LANE_RUNNING;
+    bool is_idle = orr_exec__lane(x, r, ORR_STREAM_COMPUTE)->state != ORR_LANE_RUNNING;
     if (is_idle && rank->idle_from_ns < x->now_ns) {
         rank->owner_ns[ORR_OWN_STEP_END] += x->now_ns - rank->idle_from_ns;
         rank->idle_from_ns = x->now_ns;

@@ -18,7 +18,7 @@ static int64_t drawn(const OrrProgress *p, int64_t ns) {
 
 static void show_kernel(OrrExec *x, uint32_t r, const OrrBlockKernel *k, int64_t begun,
                         int64_t end) {
-    const OrrLane *l = &x->ranks[r].lane[ORR_STREAM_COMPUTE];
+    const OrrLane *l = orr_exec__lane(x, r, ORR_STREAM_COMPUTE);
     const OrrCompiledRole *role = x->ranks[r].role;
     const OrrCall *call = &role->calls[l->call];
     OrrSpan span = {.rank = r,
@@ -69,14 +69,14 @@ static int64_t walk(OrrExec *x, uint32_t r, OrrProgress *p, int64_t limit_ns, bo
 }
 
 static void schedule_end(OrrExec *x, uint32_t r, uint32_t s, int64_t end_ns) {
-    OrrLane *l = &x->ranks[r].lane[s];
-    l->generation = (l->generation + 1) & ORR_GENERATION_MASK;
-    orr_exec__push_local(x, r, end_ns, ORR_EV_BLOCK_END, l->generation, r * ORR_N_STREAMS + s);
+    uint32_t *generation = orr_exec__generation(x, r, s);
+    *generation = (*generation + 1) & ORR_GENERATION_MASK;
+    orr_exec__push_local(x, r, end_ns, ORR_EV_BLOCK_END, *generation, r * ORR_N_STREAMS + s);
 }
 
 /* Jitter drawn for the stretch that begins on the compute stream. */
 static uint32_t factor(const OrrExec *x, uint32_t r) {
-    const OrrLane *l = &x->ranks[r].lane[ORR_STREAM_COMPUTE];
+    const OrrLane *l = orr_exec__lane(x, r, ORR_STREAM_COMPUTE);
     return x->draws ? orr_jitter_factor(x->draws, (OrrJitterSpot){r, l->step, l->call, l->item})
                     : ORR_RATE_ONE;
 }
@@ -163,7 +163,7 @@ void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item
     OrrProgress *p = &rank->progress;
     const OrrBlockTime *t =
         &x->compiled->times[(gsize)x->bound->hw[r] * x->compiled->n_blocks + item->what];
-    int64_t start = rank->lane[s].start_ns;
+    int64_t start = *orr_exec__start_ns(x, r, s);
     bool is_shown = rank->is_probed || x->options->self_check;
     if (p->is_walked && !is_shown && p->kernel < x->compiled->blocks[p->block].n_kernels) {
         p->gap_ns = p->goal_gap_ns;
@@ -199,7 +199,7 @@ void orr_exec__rate(OrrExec *x, uint32_t r) {
     orr_exec__lower_rate(x, r, true, rate);
     if (rate[0] == rank->rate[0] && rate[1] == rank->rate[1])
         return;
-    OrrLane *l = &rank->lane[ORR_STREAM_COMPUTE];
+    const OrrLane *l = orr_exec__lane(x, r, ORR_STREAM_COMPUTE);
     bool is_running = l->state == ORR_LANE_RUNNING &&
                       rank->progress.kernel < x->compiled->blocks[rank->progress.block].n_kernels;
     if (is_running) {
@@ -217,7 +217,7 @@ void orr_exec__rate(OrrExec *x, uint32_t r) {
 static bool is_memory_in_hand(const OrrExec *x, uint32_t r) {
     const OrrProgress *p = &x->ranks[r].progress;
     const OrrBlock *block = &x->compiled->blocks[p->block];
-    return x->ranks[r].lane[ORR_STREAM_COMPUTE].state == ORR_LANE_RUNNING &&
+    return orr_exec__lane(x, r, ORR_STREAM_COMPUTE)->state == ORR_LANE_RUNNING &&
            p->kernel < block->n_kernels &&
            x->compiled->kernels[block->first_kernel + p->kernel].is_memory;
 }

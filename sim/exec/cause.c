@@ -102,18 +102,18 @@ static bool ends_first(OrrExec *x, uint32_t r, uint32_t s) {
 
 /* A block of the stream ends now. */
 void orr_exec__cause_block(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
-    const OrrLane *l = &x->ranks[r].lane[s];
+    const OrrPredecessor *before = orr_exec__pred(x, r, s);
     uint32_t id;
     if (ends_first(x, r, s))
         return;
     OrrCause *cause = orr_exec__cause_add(x, ORR_CAUSE_BLOCK, ORR_CAUSE_N_NS, &id);
     cause->rank = r;
-    cause->pred = l->pred;
-    cause->pred_stream = l->pred_stream;
-    cause->pred_index = l->pred_index;
+    cause->pred = before->pred;
+    cause->pred_stream = before->stream;
+    cause->pred_index = before->index;
     cause->cause = orr_exec__lane_cause(x, r, s)->waited;
     cause->what = item->what;
-    cause->ns[ORR_CAUSE_START] = cause->ns[ORR_CAUSE_ARRIVED] = l->start_ns;
+    cause->ns[ORR_CAUSE_START] = cause->ns[ORR_CAUSE_ARRIVED] = *orr_exec__start_ns(x, r, s);
     cause->ns[ORR_CAUSE_END] = x->now_ns;
     cause->ns[ORR_CAUSE_PART] = s == ORR_STREAM_COMPUTE ? x->ranks[r].progress.extra_ns : 0;
     end_with(x, r, s, id);
@@ -123,15 +123,15 @@ void orr_exec__cause_block(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *it
  * at: nobody who took part in it has moved on yet. */
 OrrMet orr_exec__met(const OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns,
                      int64_t latency_ns) {
-    const OrrLane *l = &x->ranks[r].lane[s];
+    const OrrPredecessor *before = orr_exec__pred(x, r, s);
     bool takes_sms;
-    return (OrrMet){.ns = {l->start_ns, arrived_ns, x->now_ns, latency_ns},
+    return (OrrMet){.ns = {*orr_exec__start_ns(x, r, s), arrived_ns, x->now_ns, latency_ns},
                     .rank = r,
                     .cause = orr_exec__lane_cause(x, r, s)->waited,
-                    .pred_index = l->pred_index,
+                    .pred_index = before->index,
                     .what = orr_exec__purpose(x, orr_exec__head(x, r, s), &takes_sms),
-                    .pred = l->pred,
-                    .pred_stream = l->pred_stream,
+                    .pred = before->pred,
+                    .pred_stream = before->stream,
                     .record = ORR_NONE};
 }
 
@@ -165,7 +165,7 @@ static void end_sent(OrrExec *x, uint32_t r, uint32_t s, OrrMet *met) {
     int64_t arrived_ns = met->ns[ORR_CAUSE_ARRIVED];
     if (ends_first(x, r, s))
         return;
-    if (arrived_ns >= x->ranks[r].lane[s].start_ns) {
+    if (arrived_ns >= *orr_exec__start_ns(x, r, s)) {
         end_with(x, r, s, record_of(x, met));
         return;
     }
@@ -175,7 +175,7 @@ static void end_sent(OrrExec *x, uint32_t r, uint32_t s, OrrMet *met) {
 
 /* A part of sends and receives ends now: of all who came last the smallest counts. */
 void orr_exec__cause_part(OrrExec *x, uint32_t r, uint32_t s, OrrMet *met) {
-    const OrrLane *l = &x->ranks[r].lane[s];
+    const OrrLane *l = orr_exec__lane(x, r, s);
     if (x->bound->program->p2ps[orr_exec__head(x, r, s)->what].n_parts == 1) {
         end_sent(x, r, s, met);
         return;
@@ -183,7 +183,8 @@ void orr_exec__cause_part(OrrExec *x, uint32_t r, uint32_t s, OrrMet *met) {
     OrrMet *late = late_of(x, r, s);
     int64_t arrived_ns = met->ns[ORR_CAUSE_ARRIVED];
     uint32_t so_far = late->rank == ORR_NONE ? r : late->rank;
-    if (arrived_ns > l->arrived_ns || (arrived_ns == l->arrived_ns && met->rank < so_far))
+    if (arrived_ns > *orr_exec__arrived_ns(x, r, s) ||
+        (arrived_ns == *orr_exec__arrived_ns(x, r, s) && met->rank < so_far))
         *late = *met;
     late->ns[ORR_CAUSE_PART] = met->ns[ORR_CAUSE_PART];
     late->record = ORR_NONE; /* of its own, since it ends with the last part */
@@ -197,7 +198,7 @@ void orr_exec__cause_batch(OrrExec *x, uint32_t r, uint32_t s) {
     bool is_single = x->causes->late_of[s] == UINT8_MAX; /* delivered before it was waited for */
     OrrMet *late = is_single ? &none : late_of(x, r, s);
     if (late->rank == ORR_NONE || late->rank == r)
-        *late = orr_exec__met(x, r, s, x->ranks[r].lane[s].arrived_ns, late->ns[ORR_CAUSE_PART]);
+        *late = orr_exec__met(x, r, s, *orr_exec__arrived_ns(x, r, s), late->ns[ORR_CAUSE_PART]);
     late->ns[ORR_CAUSE_END] = x->now_ns;
     end_sent(x, r, s, late);
     *late = no_met;
@@ -213,7 +214,7 @@ void orr_exec__cause_step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step)
                           {.cause = orr_exec__last_cause(x, r, s),
                            .rank = r,
                            .stream = s,
-                           .index = x->ranks[r].lane[s].completed - 1}};
+                           .index = orr_exec__lane(x, r, s)->completed - 1}};
 }
 
 /* All have ended step @step, and another one is to come. The step that is told will begin at the

@@ -81,23 +81,22 @@ static inline uint32_t count_of(const OrrPassNeed *need, uint32_t step) {
  * lane.c. */
 static ORR_INLINE void begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32_t k,
                              const Call *call) {
-    const OrrRank *rank = &x->ranks[r];
     const OrrPassNeed *needs = call->needs->needs[k];
     uint32_t s = orr_pass_lane[k], cause = s, n = call->needs->n[k];
-    int64_t at_ns = rank->lane[s].free_ns;
+    int64_t at_ns = *orr_exec__free_ns(x, r, s);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t q = needs[i].stream;
-        const OrrLane *o = &rank->lane[q];
-        bool is_later = o->free_ns > at_ns || (o->free_ns == at_ns && cause != s && q < cause);
-        if (is_later && o->completed == count_of(&needs[i], call->step)) {
-            at_ns = o->free_ns;
+        int64_t end_ns = *orr_exec__free_ns(x, r, q);
+        bool is_later = end_ns > at_ns || (end_ns == at_ns && cause != s && q < cause);
+        if (is_later && orr_exec__lane(x, r, q)->completed == count_of(&needs[i], call->step)) {
+            at_ns = end_ns;
             cause = q;
         }
     }
     OrrBegin *b = &x->passes->begins[r];
     b->begin_ns[k] = at_ns;
     b->cause[k] = cause;
-    b->index[k] = rank->lane[cause].completed - 1;
+    b->index[k] = orr_exec__lane(x, r, cause)->completed - 1;
     b->key[k] = call->key;
     if (x->causes)
         b->made[k] = orr_exec__last_cause(x, r, cause);
@@ -105,7 +104,7 @@ static ORR_INLINE void begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32
         b->blocker.is_set = 0;
         if (cause == s)
             return;
-        b->blocker = rank->trail[cause].ended;
+        b->blocker = orr_exec__trail(x, r, cause)->ended;
         b->blocker_end_ns = at_ns;
         return;
     }
@@ -119,29 +118,28 @@ static ORR_INLINE void begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32
 }
 
 /* The first that lane @k has not got, an external stream if there is; ORR_N_STREAMS: none. */
-static ORR_INLINE uint32_t missing_of(const OrrRank *rank, uint32_t k, const Call *call,
+static ORR_INLINE uint32_t missing_of(const OrrExec *x, uint32_t r, uint32_t k, const Call *call,
                                       uint32_t *need) {
     const OrrPassNeed *needs = call->needs->needs[k];
     for (uint32_t i = 0; i < call->needs->n[k]; i++) {
         *need = count_of(&needs[i], call->step);
-        if (rank->lane[needs[i].stream].completed < *need)
+        if (orr_exec__lane(x, r, needs[i].stream)->completed < *need)
             return needs[i].stream;
     }
     *need = call->n_synced;
-    return rank->n_synced < *need ? ORR_STREAM_HOST : ORR_N_STREAMS;
+    return x->ranks[r].n_synced < *need ? ORR_STREAM_HOST : ORR_N_STREAMS;
 }
 
 /* Whether lane @k has all that it waits for from outside; if not, it waits for the first that is
  * missing. */
 static ORR_INLINE bool has_begin(OrrExec *x, uint32_t r, uint32_t k, const Call *call) {
-    OrrRank *rank = &x->ranks[r];
     uint32_t s = orr_pass_lane[k], need;
     if (x->passes->begins[r].key[k] == call->key)
         return true;
-    if (orr_exec__is_blocked(rank, s))
+    if (orr_exec__is_blocked(x, r, s))
         return false;
-    uint32_t missing = missing_of(rank, k, call, &need);
-    orr_exec__block_on(rank, s, missing, need);
+    uint32_t missing = missing_of(x, r, k, call, &need);
+    orr_exec__block_on(x, r, s, missing, need);
     orr_exec__hold(x, r, s, missing < ORR_N_STREAMS && x->is_external[missing]);
     if (missing < ORR_N_STREAMS)
         return false;
@@ -168,7 +166,7 @@ static bool ask(OrrExec *x, uint32_t r, const Call *call, uint32_t n) {
     if (!is_ready)
         return false;
     for (uint32_t k = 0; k < call->needs->n_lanes; k++)
-        x->ranks[r].lane[orr_pass_lane[k]].state = ORR_LANE_CHECKED;
+        orr_exec__own_lane(x, r, orr_pass_lane[k])->state = ORR_LANE_CHECKED;
     return ++orr_pass__of(x, r)->n_ready == n;
 }
 
@@ -180,11 +178,11 @@ static bool all_lack(OrrExec *x, const OrrIslandPass *pass, const Call *call, ui
         return false;
     uint32_t s = orr_pass_lane[k], q = first->stream, n = count_of(first, call->step);
     for (uint32_t m = 0; m < pass->n; m++)
-        if (x->ranks[pass->list[m]].lane[q].completed >= n ||
+        if (orr_exec__lane(x, pass->list[m], q)->completed >= n ||
             x->passes->begins[pass->list[m]].key[k] == call->key)
             return false;
     for (uint32_t m = 0; m < pass->n; m++) {
-        orr_exec__block_on(&x->ranks[pass->list[m]], s, q, n);
+        orr_exec__block_on(x, pass->list[m], s, q, n);
         orr_exec__hold(x, pass->list[m], s, true);
     }
     return true;
@@ -220,9 +218,9 @@ static bool is_disturbed(const OrrExec *x, uint32_t r) {
 /* A stream of the rank is at the begin of a pass: if both are, and have what they wait for from
  * outside, the rank is ready; if all ranks are, the pass is due. */
 void orr_exec__check_in(OrrExec *x, uint32_t r, uint32_t s) {
-    const OrrRank *rank = &x->ranks[r];
-    const OrrLane *c = &rank->lane[ORR_STREAM_COMPUTE], *t = &rank->lane[ORR_STREAM_TP];
-    const OrrLane *mine = &rank->lane[s];
+    const OrrLane *c = orr_exec__lane(x, r, ORR_STREAM_COMPUTE),
+                  *t = orr_exec__lane(x, r, ORR_STREAM_TP);
+    const OrrLane *mine = orr_exec__lane(x, r, s);
     Call call = call_of(x, r, mine);
     if (is_disturbed(x, r) && !orr_pass__can_be_open(x, r, call.key)) {
         orr_pass__release(x, r, call.key);
@@ -251,7 +249,8 @@ static bool is_at(const OrrLane *l, const OrrLane *first) {
  * a pass. */
 static bool check_in(OrrExec *x, OrrIslandPass *pass, bool is_in_step) {
     uint32_t n = pass->n, r = pass->first;
-    const OrrLane *c = &x->ranks[r].lane[ORR_STREAM_COMPUTE], *t = &x->ranks[r].lane[ORR_STREAM_TP];
+    const OrrLane *c = orr_exec__lane(x, r, ORR_STREAM_COMPUTE),
+                  *t = orr_exec__lane(x, r, ORR_STREAM_TP);
     if (c->state != ORR_LANE_BLOCKED || !pass->calls[c->call])
         return false;
     Call call = call_of(x, r, c);
@@ -261,8 +260,8 @@ static bool check_in(OrrExec *x, OrrIslandPass *pass, bool is_in_step) {
     if (has_tp ? !is_at(t, c) : t->state != ORR_LANE_DONE)
         return false;
     for (uint32_t m = 0; m < n && !is_in_step; m++) {
-        const OrrLane *lane = x->ranks[pass->list[m]].lane;
-        if (!is_at(&lane[ORR_STREAM_COMPUTE], c) || (has_tp && !is_at(&lane[ORR_STREAM_TP], c)))
+        if (!is_at(orr_exec__lane(x, pass->list[m], ORR_STREAM_COMPUTE), c) ||
+            (has_tp && !is_at(orr_exec__lane(x, pass->list[m], ORR_STREAM_TP), c)))
             return false;
     }
     if (is_disturbed(x, r) && !orr_pass__can_be_open(x, r, call.key))

@@ -25,7 +25,7 @@ static bool can_be_late(const OrrExec *x, const OrrConvoy *c, int64_t apart_ns) 
         !(v->single[x->bound->role[place->ends[0]]] & 1u << place->stream) ||
         !(v->single[x->bound->role[r]] & 1u << place->receive_stream))
         return false;
-    const OrrLane *l = &x->ranks[r].lane[place->receive_stream];
+    const OrrLane *l = orr_exec__lane(x, r, place->receive_stream);
     uint32_t call = v->late_call[x->bound->role[r]][l->call];
     return call > 0 &&
            x->passes->islands[c->island[1]].released < l->step * x->ranks[r].role->n_calls + call;

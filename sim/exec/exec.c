@@ -48,8 +48,6 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
         for (int c = 0; c < 2; c++)
             x->ranks[r].rate[c] = x->ranks[r].outer[c] = ORR_RATE_ONE;
         x->ranks[r].sync_index = ORR_NONE;
-        for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
-            x->ranks[r].lane[s].blocked_on = ORR_N_STREAMS;
         x->ranks[r].is_probed = options->probe && options->is_probed && options->is_probed[r];
     }
     orr_exec__causes_new(x);
@@ -99,7 +97,7 @@ void orr_exec__handle(OrrExec *x, const OrrEvent *e) {
     uint32_t r = e->id / ORR_N_STREAMS, s = e->id % ORR_N_STREAMS;
     switch (orr_event_class(e)) {
     case ORR_EV_BLOCK_END:
-        if (orr_event_generation(e) == x->ranks[r].lane[s].generation)
+        if (orr_event_generation(e) == *orr_exec__generation(x, r, s))
             orr_exec__complete(x, r, s);
         break;
     case ORR_EV_COMM_END:
@@ -162,7 +160,7 @@ static void tell_progress(const OrrExec *x) {
     uint64_t least = UINT64_MAX;
     uint32_t stride = MAX(x->bound->n_ranks / PROGRESS_RANKS, 1u);
     for (uint32_t r = 0; r < x->bound->n_ranks; r += stride) {
-        const OrrLane *l = &x->ranks[r].lane[ORR_STREAM_COMPUTE];
+        const OrrLane *l = orr_exec__lane(x, r, ORR_STREAM_COMPUTE);
         uint32_t n = x->ranks[r].role->n_calls;
         uint64_t done = l->step * 1000ull + (n > 0 ? l->call * 1000ull / n : 0);
         least = MIN(least, done);
@@ -213,7 +211,7 @@ static void stuck(const OrrExec *x, GError **error) {
     for (uint32_t r = 0; r < x->bound->n_ranks && shown < 8; r++) {
         const OrrCompiledRole *role = x->ranks[r].role;
         for (uint32_t s = 1; s < ORR_N_STREAMS; s++) {
-            const OrrLane *l = &x->ranks[r].lane[s];
+            const OrrLane *l = orr_exec__lane(x, r, s);
             if (l->state == ORR_LANE_DONE || shown >= 8)
                 continue;
             const OrrCall *call = &role->calls[l->call];

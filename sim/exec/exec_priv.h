@@ -39,22 +39,26 @@ typedef struct {
     uint8_t type, is_issue_bound, is_set;
 } OrrEnded;
 
-/* One stream of one rank: what every item touches, a cache line. */
+/* Where one stream of one rank is in its program. Its times lie apart, see OrrExec. */
 typedef struct {
-    int64_t free_ns;     /* end of the last item */
-    int64_t start_ns;    /* launch of the current item */
-    int64_t arrived_ns;  /* its last arrival */
     uint32_t head;       /* item of the compiled program; valid unless the lane is done */
     uint32_t call, item; /* the same */
     uint32_t step;
     uint32_t completed; /* items ended since the beginning */
-    uint32_t generation;
-    uint32_t pred_index; /* item of pred_stream that the current one waited for last */
-    uint16_t pending;    /* parts of the current item yet to end */
-    uint8_t blocked_on;  /* stream that the head waits for; ORR_N_STREAMS: none */
-    uint8_t state, is_issue_bound, pred, pred_stream;
+    uint32_t need;      /* items of blocked_on that must end */
+    uint16_t pending;   /* parts of the current item yet to end */
+    uint8_t blocked_on; /* stream that the head waits for; ORR_N_STREAMS: none */
+    uint8_t state;
     uint8_t is_held; /* a local stream that waits for an external one: counted by its island */
-} __attribute__((aligned(64))) OrrLane;
+} OrrLane;
+
+/* What the item at the head of a stream, or the one that ended last, waited for last. */
+typedef struct {
+    uint32_t index; /* item of the stream */
+    uint8_t stream;
+    uint8_t pred; /* OrrPred */
+    uint8_t is_issue_bound;
+} OrrPredecessor;
 
 /* The rest: what communication leaves behind for the accounts. */
 typedef struct {
@@ -87,11 +91,8 @@ typedef struct {
     uint32_t n_synced;                   /* host synchronisations that have returned */
     uint8_t is_probed;
     /* the line ends here */
-    uint32_t wait_need[ORR_N_STREAMS]; /* of a waiting stream: items of the other that must end */
     uint32_t rate[2];  /* of its kernels: the least of outer and what inner leaves */
     uint32_t outer[2]; /* what external communication leaves; of old while changes are noted */
-    OrrLane lane[ORR_N_STREAMS];
-    OrrTrail trail[ORR_N_STREAMS];
     int64_t owner_ns[ORR_N_OWNERS];     /* what passes charge lies in its second half */
     uint8_t resident[ORR_N_COMM_KINDS]; /* external kernels on the GPU that slow others */
     uint8_t inner[ORR_N_COMM_KINDS];    /* those of the island */
@@ -257,6 +258,17 @@ typedef struct {
     int64_t now_ns;
     uint32_t max_steps, n_places;
     OrrRank *ranks;
+    /* Streams of ranks, by orr_exec__at: those of the members of an island lie side by side. */
+    uint32_t *slots;                /* [n_ranks] island << slot_bits | member */
+    uint32_t slot_bits;             /* the largest island has up to 1 << slot_bits members */
+    uint32_t n_rows;                /* streams that the program uses, and one for the others */
+    uint8_t row_of[ORR_N_STREAMS];  /* below n_rows */
+    int64_t *free_ns;               /* end of the last item */
+    int64_t *start_ns, *arrived_ns; /* of the current item: launch, last arrival */
+    OrrLane *lanes;
+    OrrPredecessor *preds;
+    uint32_t *generations; /* of the end of its block */
+    OrrTrail *trails;
     OrrPlace *places;
     uint8_t *is_early;                      /* [n_p2ps] launches are told ahead of their times */
     uint32_t coll_place[ORR_N_GROUPS][256]; /* first place of (group, communicator), or ORR_NONE */
@@ -274,19 +286,52 @@ typedef struct {
     char *mismatch;             /* two members brought different collectives */
 } OrrExec;
 
+/* Where what belongs to stream @s of rank @r lies in its array. */
+static inline gsize orr_exec__at(const OrrExec *x, uint32_t r, uint32_t s) {
+    uint32_t slot = x->slots[r], bits = x->slot_bits;
+    return ((gsize)(slot >> bits) * x->n_rows + x->row_of[s]) << bits | (slot & ((1u << bits) - 1));
+}
+static inline int64_t *orr_exec__free_ns(const OrrExec *x, uint32_t r, uint32_t s) {
+    return &x->free_ns[orr_exec__at(x, r, s)];
+}
+static inline int64_t *orr_exec__start_ns(const OrrExec *x, uint32_t r, uint32_t s) {
+    return &x->start_ns[orr_exec__at(x, r, s)];
+}
+static inline int64_t *orr_exec__arrived_ns(const OrrExec *x, uint32_t r, uint32_t s) {
+    return &x->arrived_ns[orr_exec__at(x, r, s)];
+}
+static inline OrrPredecessor *orr_exec__pred(const OrrExec *x, uint32_t r, uint32_t s) {
+    return &x->preds[orr_exec__at(x, r, s)];
+}
+static inline uint32_t *orr_exec__generation(const OrrExec *x, uint32_t r, uint32_t s) {
+    return &x->generations[orr_exec__at(x, r, s)];
+}
+static inline OrrTrail *orr_exec__trail(const OrrExec *x, uint32_t r, uint32_t s) {
+    return &x->trails[orr_exec__at(x, r, s)];
+}
+/* Where the stream is: to look at, or to change it of this rank alone. */
+static inline const OrrLane *orr_exec__lane(const OrrExec *x, uint32_t r, uint32_t s) {
+    return &x->lanes[orr_exec__at(x, r, s)];
+}
+static inline OrrLane *orr_exec__own_lane(OrrExec *x, uint32_t r, uint32_t s) {
+    return &x->lanes[orr_exec__at(x, r, s)];
+}
+
 /* lane.c */
 void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s);
 static inline const OrrItem *orr_exec__head(const OrrExec *x, uint32_t r, uint32_t s) {
-    return &x->compiled->items[x->ranks[r].lane[s].head];
+    return &x->compiled->items[orr_exec__lane(x, r, s)->head];
 }
 /* Notes what the head waits for, one at a time, so that its end wakes the stream: @need items of
  * stream @on; ORR_N_STREAMS: nothing. */
-static inline void orr_exec__block_on(OrrRank *rank, uint32_t s, uint32_t on, uint32_t need) {
-    OrrLane *l = &rank->lane[s];
-    rank->wait_need[s] = need;
+static inline void orr_exec__block_on(OrrExec *x, uint32_t r, uint32_t s, uint32_t on,
+                                      uint32_t need) {
+    OrrRank *rank = &x->ranks[r];
+    OrrLane *l = orr_exec__own_lane(x, r, s);
+    l->need = need;
     if (on == l->blocked_on)
         return;
     if (l->blocked_on < ORR_N_STREAMS)
@@ -296,9 +341,10 @@ static inline void orr_exec__block_on(OrrRank *rank, uint32_t s, uint32_t on, ui
     l->blocked_on = on;
 }
 /* Whether what the head was found to wait for is still to come. */
-static inline bool orr_exec__is_blocked(const OrrRank *rank, uint32_t s) {
-    uint32_t q = rank->lane[s].blocked_on;
-    return q < ORR_N_STREAMS && rank->lane[q].completed < rank->wait_need[s];
+static inline bool orr_exec__is_blocked(const OrrExec *x, uint32_t r, uint32_t s) {
+    const OrrLane *l = orr_exec__lane(x, r, s);
+    uint32_t q = l->blocked_on;
+    return q < ORR_N_STREAMS && orr_exec__lane(x, r, q)->completed < l->need;
 }
 void orr_exec__wake(OrrExec *x, uint32_t r, uint32_t s);
 int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s);
@@ -342,10 +388,9 @@ void orr_exec__run_island(OrrExec *x, uint32_t island);
 void orr_exec__catch_up_island(OrrExec *x, uint32_t island);
 /* A local stream begins or ceases to wait for an external one. */
 static inline void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held) {
-    OrrLane *l = &x->ranks[r].lane[s];
-    if (l->is_held == is_held)
+    if (orr_exec__lane(x, r, s)->is_held == is_held)
         return;
-    l->is_held = is_held;
+    orr_exec__own_lane(x, r, s)->is_held = is_held;
     x->islands[x->ranks[r].island].n_held += is_held ? 1 : -1;
 }
 void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t purpose);

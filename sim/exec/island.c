@@ -66,6 +66,49 @@ static void mark_charged(OrrExec *x) {
             x->ended_mask |= 1u << s;
 }
 
+/* @tp: groups that are islands; NULL: each rank is one. */
+static void lanes_new(OrrExec *x, const OrrBoundGroup *tp) {
+    uint32_t most = 1;
+    for (uint32_t i = 0; tp && i < tp->n_groups; i++)
+        most = MAX(most, tp->first_member[i + 1] - tp->first_member[i]);
+    while (most > 1u << x->slot_bits)
+        x->slot_bits++;
+    x->slots = orr_large_new((x->bound->n_ranks + 1) * sizeof *x->slots);
+    for (uint32_t r = 0; r < x->bound->n_ranks; r++)
+        x->slots[r] = x->ranks[r].island << x->slot_bits;
+    for (uint32_t i = 0; tp && i < tp->n_groups; i++)
+        for (uint32_t m = tp->first_member[i]; m < tp->first_member[i + 1]; m++)
+            x->slots[tp->members[m]] += m - tp->first_member[i];
+    x->n_rows = 1;
+    for (uint32_t i = 0; i < x->bound->program->n_roles; i++) {
+        const OrrCompiledRole *role = &x->compiled->roles[i];
+        for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+            if (role->rows[role->n_calls].base[s] > 0 && x->row_of[s] == 0)
+                x->row_of[s] = x->n_rows++;
+    }
+    gsize n = ((gsize)x->n_islands * x->n_rows) << x->slot_bits;
+    x->free_ns = orr_large_new(n * sizeof *x->free_ns);
+    x->start_ns = orr_large_new(n * sizeof *x->start_ns);
+    x->arrived_ns = orr_large_new(n * sizeof *x->arrived_ns);
+    x->lanes = orr_large_new(n * sizeof *x->lanes);
+    x->preds = orr_large_new(n * sizeof *x->preds);
+    x->generations = orr_large_new(n * sizeof *x->generations);
+    x->trails = orr_large_new(n * sizeof *x->trails);
+    for (gsize i = 0; i < n; i++)
+        x->lanes[i].blocked_on = ORR_N_STREAMS;
+}
+
+static void lanes_clear(OrrExec *x) {
+    free(x->slots);
+    free(x->free_ns);
+    free(x->start_ns);
+    free(x->arrived_ns);
+    free(x->lanes);
+    free(x->preds);
+    free(x->generations);
+    free(x->trails);
+}
+
 void orr_exec__islands_new(OrrExec *x) {
     const OrrBound *b = x->bound;
     mark_streams(x);
@@ -85,6 +128,7 @@ void orr_exec__islands_new(OrrExec *x) {
     x->n_islands = is_grouped ? tp->n_groups : b->n_ranks;
     for (uint32_t r = 0; r < b->n_ranks; r++)
         x->ranks[r].island = is_grouped ? tp->group_of[r] : r;
+    lanes_new(x, is_grouped ? tp : NULL);
     x->islands = orr_large_new(x->n_islands * sizeof *x->islands);
     for (uint32_t i = 0; i < x->n_islands; i++) {
         orr_queue_init(&x->islands[i].queue);
@@ -99,6 +143,7 @@ void orr_exec__islands_clear(OrrExec *x) {
     for (gsize i = 0; i < (gsize)x->bound->n_ranks * x->n_histories; i++)
         if (x->history[i].entry != x->history[i].own)
             g_free(x->history[i].entry);
+    lanes_clear(x);
     free(x->history);
     free(x->islands);
 }
@@ -194,7 +239,7 @@ void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change) {
 /* The oldest item of stream @s that the asker can still ask for, by what its head waits for. */
 static uint32_t oldest_asked(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker) {
     const OrrCompiledRole *role = x->ranks[r].role;
-    const OrrLane *l = &x->ranks[r].lane[asker];
+    const OrrLane *l = orr_exec__lane(x, r, asker);
     const OrrCallRow *row = &role->rows[l->call];
     const OrrItem *item = orr_exec__head(x, r, asker);
     uint32_t step = l->step * role->rows[role->n_calls].base[s], least = UINT32_MAX;
@@ -245,7 +290,7 @@ void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPa
     for (; asked; asked &= asked - 1) {
         uint32_t asker = __builtin_ctz(asked);
         OrrHistory *h = history_of(x, r, s, asker);
-        if (x->ranks[r].lane[asker].state == ORR_LANE_DONE)
+        if (orr_exec__lane(x, r, asker)->state == ORR_LANE_DONE)
             continue;
         if (h->n == h->capacity)
             drop_before(h, oldest_asked(x, r, s, asker));
@@ -265,7 +310,7 @@ void orr_exec__remember_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32
     uint32_t oldest = 0;
     for (uint32_t m = 0; m < n; m++) {
         OrrHistory *h = history_of(x, list[m], s, asker);
-        const OrrLane *l = &x->ranks[list[m]].lane[asker];
+        const OrrLane *l = orr_exec__lane(x, list[m], asker);
         if (l->state == ORR_LANE_DONE)
             continue;
         if (h->n == h->capacity) {

@@ -110,9 +110,9 @@ static void take_causes(OrrJitter *j, OrrForms *to, gsize slot, double ns) {
 }
 
 void orr_jitter_open(OrrJitter *j, const OrrExec *x, uint32_t r, uint32_t s) {
-    const OrrLane *l = &x->ranks[r].lane[s];
+    const OrrLane *l = orr_exec__lane(x, r, s);
     j->n_awaited = 0;
-    orr_jitter_wait(j, x, r, s, l->completed, l->free_ns);
+    orr_jitter_wait(j, x, r, s, l->completed, *orr_exec__free_ns(x, r, s));
 }
 
 static const OrrJitterPast *find_past(const OrrJitter *j, uint32_t r, uint32_t index, gsize *slot) {
@@ -127,7 +127,8 @@ static const OrrJitterPast *find_past(const OrrJitter *j, uint32_t r, uint32_t i
 void orr_jitter_wait(OrrJitter *j, const OrrExec *x, uint32_t r, uint32_t q, uint32_t index,
                      double end_ns) {
     OrrJitterAwaited a = {q, index, end_ns, &j->ended, orr_jitter__lane(r, q)};
-    if (index < x->ranks[r].lane[q].completed) { /* its stream has gone on, others perhaps not */
+    if (index <
+        orr_exec__lane(x, r, q)->completed) { /* its stream has gone on, others perhaps not */
         const OrrJitterPast *past =
             q == ORR_STREAM_COMPUTE ? find_past(j, r, index, &a.slot) : NULL;
         if (!past)
@@ -176,7 +177,7 @@ int64_t orr_jitter_start(OrrJitter *j, const OrrExec *x, uint32_t r, uint32_t s,
                          int64_t issue_ns) {
     uint32_t *follows = j->will_follow + orr_jitter__lane(r, s) * ORR_N_STREAMS;
     memset(follows, 0, ORR_N_STREAMS * sizeof *follows);
-    orr_jitter_wait(j, x, r, ORR_STREAM_HOST, x->ranks[r].lane[ORR_STREAM_HOST].completed,
+    orr_jitter_wait(j, x, r, ORR_STREAM_HOST, orr_exec__lane(x, r, ORR_STREAM_HOST)->completed,
                     (double)issue_ns);
     gather_causes(j, r, follows);
     int64_t earliest = MAX(ready_ns, issue_ns);
@@ -238,7 +239,7 @@ const OrrJitterLargest *orr_jitter__largest(OrrJitter *j, double n) {
 static void remember(OrrJitter *j, const OrrExec *x, uint32_t r) {
     gsize slot = (gsize)r * ORR_N_PAST + j->n_past[r]++ % ORR_N_PAST;
     j->pasts[slot] =
-        (OrrJitterPast){x->ranks[r].lane[ORR_STREAM_COMPUTE].completed + 1, (double)x->now_ns};
+        (OrrJitterPast){orr_exec__lane(x, r, ORR_STREAM_COMPUTE)->completed + 1, (double)x->now_ns};
     j->past.count[slot] = 0;
     orr_forms_add_all(&j->past, slot, &j->current, orr_jitter__lane(r, ORR_STREAM_COMPUTE), 0);
 }

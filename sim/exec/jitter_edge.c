@@ -87,7 +87,7 @@ static double take_edge(OrrJitter *j, gsize of, uint32_t r, double copies, doubl
 /* Where the rank's TP group is, in a meeting or its transfer; ORR_NONE: elsewhere, or it is for
  * another member to say. */
 static uint32_t tp_place(const OrrExec *x, uint32_t r) {
-    if (x->ranks[r].lane[ORR_STREAM_TP].state != ORR_LANE_RUNNING)
+    if (orr_exec__lane(x, r, ORR_STREAM_TP)->state != ORR_LANE_RUNNING)
         return ORR_NONE;
     const OrrItem *item = orr_exec__head(x, r, ORR_STREAM_TP);
     if (item->type != ORR_ITEM_COLL)
@@ -104,13 +104,13 @@ void orr_jitter_edge(OrrJitter *j, const OrrExec *x, uint32_t r, uint32_t s, dou
                      double is) {
     gsize compute = orr_jitter__lane(r, ORR_STREAM_COMPUTE),
           tp = orr_jitter__lane(r, ORR_STREAM_TP), of = orr_jitter__lane(r, s);
-    const OrrLane *l = &x->ranks[r].lane[ORR_STREAM_COMPUTE];
     double *edge = j->edge, edge_ns = take_edge(j, of, r, x->bound->weight[r], edge);
     double at_ns = (double)x->now_ns + edge_ns;
     Edge e = {edge, was / is, x->bound->weight[r]};
-    if (l->state == ORR_LANE_RUNNING)
+    if (orr_exec__lane(x, r, ORR_STREAM_COMPUTE)->state == ORR_LANE_RUNNING)
         move_edge(j, &j->current, compute, &e, -edge_ns);
-    move_if_ahead(j, &j->ended, compute, &e, (double)l->free_ns - at_ns);
+    move_if_ahead(j, &j->ended, compute, &e,
+                  (double)*orr_exec__free_ns(x, r, ORR_STREAM_COMPUTE) - at_ns);
     for (uint32_t i = 0; i < MIN(j->n_past[r], ORR_N_PAST); i++) {
         gsize slot = (gsize)r * ORR_N_PAST + i;
         move_if_ahead(j, &j->past, slot, &e, j->pasts[slot].end_ns - at_ns);

@@ -9,29 +9,29 @@ static const OrrCompiledRole *role_of(const OrrExec *x, uint32_t r) {
 }
 
 static const OrrCallRow *row_of(const OrrExec *x, uint32_t r, uint32_t s) {
-    return &role_of(x, r)->rows[x->ranks[r].lane[s].call];
+    return &role_of(x, r)->rows[orr_exec__lane(x, r, s)->call];
 }
 
 /* Host time of the program at the start of the head's call, host base included. */
 int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s) {
     const OrrCompiledRole *role = role_of(x, r);
-    const OrrLane *l = &x->ranks[r].lane[s];
+    const OrrLane *l = orr_exec__lane(x, r, s);
     return x->ranks[r].host_base_ns + l->step * role->rows[role->n_calls].host_ns +
            role->rows[l->call].host_ns;
 }
 
 /* The lane is done: it asks for nothing any more. */
-static void end_lane(OrrRank *rank, uint32_t s) {
-    rank->lane[s].state = ORR_LANE_DONE;
+static void end_lane(OrrExec *x, uint32_t r, uint32_t s) {
+    orr_exec__own_lane(x, r, s)->state = ORR_LANE_DONE;
 }
 
 /* Moves the head to the item itself or, beyond the end of its call, to the next there is; the lane
  * is done after the last step. */
 void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s) {
     const OrrCompiledRole *role = role_of(x, r);
-    OrrLane *l = &x->ranks[r].lane[s];
+    OrrLane *l = orr_exec__own_lane(x, r, s);
     if (role->rows[role->n_calls].base[s] == 0) {
-        end_lane(&x->ranks[r], s);
+        end_lane(x, r, s);
         return;
     }
     const OrrCompiledSegment *seg = &x->compiled->segments[role->calls[l->call].segment];
@@ -41,7 +41,7 @@ void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s) {
         if (l->call == role->n_calls) {
             l->call = role->next_call[s];
             if (++l->step > x->max_steps) { /* what follows the last step runs beside it */
-                end_lane(&x->ranks[r], s);
+                end_lane(x, r, s);
                 return;
             }
         }
@@ -62,14 +62,14 @@ static void miss(const OrrExec *x, uint32_t q, uint32_t need, OrrWaiting *w) {
 
 void orr_lane__consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint32_t need,
                         OrrWaiting *w) {
-    const OrrLane *o = &x->ranks[r].lane[q];
+    const OrrLane *o = orr_exec__lane(x, r, q);
     if (o->completed < need) {
         miss(x, q, need, w);
         return;
     }
     if (x->jitter)
-        orr_jitter_wait(x->jitter, x, r, q, need, (double)o->free_ns);
-    int64_t end = o->free_ns;
+        orr_jitter_wait(x->jitter, x, r, q, need, (double)*orr_exec__free_ns(x, r, q));
+    int64_t end = *orr_exec__free_ns(x, r, q);
     /* an older item of a local stream that ran ahead; else it ended before anything that counts */
     uint32_t cause = ORR_NONE;
     if (o->completed > need) {
@@ -95,12 +95,12 @@ static void waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrI
                             OrrWaiting *w) {
     const OrrCompiledRole *role = role_of(x, r);
     const OrrRank *rank = &x->ranks[r];
-    const OrrLane *l = &rank->lane[s];
+    const OrrLane *l = orr_exec__lane(x, r, s);
     const OrrCallRow *row = row_of(x, r, s), *all = &role->rows[role->n_calls];
     w->missing = 0;
     w->need = 0;
     w->has_wait = false;
-    w->ready_ns = s == ORR_STREAM_HOST ? INT64_MIN : l->free_ns;
+    w->ready_ns = s == ORR_STREAM_HOST ? INT64_MIN : *orr_exec__free_ns(x, r, s);
     w->begun = orr_exec__begun(x, r, s);
     if (w->begun) {
         int k = s == ORR_STREAM_TP;
@@ -130,7 +130,7 @@ static void waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrI
 
 static void waiting(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item, OrrWaiting *w) {
     const OrrCompiledRole *role = role_of(x, r);
-    const OrrLane *l = &x->ranks[r].lane[s];
+    const OrrLane *l = orr_exec__lane(x, r, s);
     const OrrCallRow *row = row_of(x, r, s), *all = &role->rows[role->n_calls];
     waiting_outside(x, r, s, item, w);
     for (uint32_t i = 0; i < item->n_waits; i++) {
@@ -140,8 +140,8 @@ static void waiting(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *ite
     }
 }
 
-void orr_lane__set_blocked(OrrRank *rank, uint32_t s, const OrrWaiting *w) {
-    orr_exec__block_on(rank, s, w->missing ? w->first_missing : ORR_N_STREAMS, w->need);
+void orr_lane__set_blocked(OrrExec *x, uint32_t r, uint32_t s, const OrrWaiting *w) {
+    orr_exec__block_on(x, r, s, w->missing ? w->first_missing : ORR_N_STREAMS, w->need);
 }
 
 /* The record of what a stream of rank @r was found to wait for last. */
@@ -153,17 +153,16 @@ static uint32_t cause_of(OrrExec *x, uint32_t r, uint32_t s, const OrrWaiting *w
 
 /* What the head waited for last, now that it may start; what made it wait, if communication. */
 static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaiting *w) {
-    OrrRank *rank = &x->ranks[r];
-    OrrLane *l = &rank->lane[s];
-    l->pred = w->has_wait ? ORR_PRED_WAIT : ORR_PRED_PREVIOUS;
-    l->pred_stream = w->has_wait ? w->stream : s;
-    l->pred_index = w->has_wait ? w->index : l->completed - 1;
+    OrrPredecessor *before = orr_exec__pred(x, r, s);
+    before->pred = w->has_wait ? ORR_PRED_WAIT : ORR_PRED_PREVIOUS;
+    before->stream = w->has_wait ? w->stream : s;
+    before->index = w->has_wait ? w->index : orr_exec__lane(x, r, s)->completed - 1;
     if (x->causes)
         orr_exec__lane_cause(x, r, s)->waited = cause_of(x, r, s, w);
     if (!(x->charged_mask & 1u << s))
         return; /* nobody asks what it waited for */
-    orr_lane__note_blocker(rank, s);
-    OrrTrail *trail = &rank->trail[s];
+    orr_lane__note_blocker(x, r, s);
+    OrrTrail *trail = orr_exec__trail(x, r, s);
     if (w->begun && s == ORR_STREAM_TP && w->has_wait && w->stream == w->begin_cause) {
         trail->blocker = w->begun->blocker;
         trail->blocker_end_ns = w->begun->blocker_end_ns;
@@ -173,38 +172,39 @@ static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaitin
 void orr_exec__wake(OrrExec *x, uint32_t r, uint32_t s) {
     const OrrRank *rank = &x->ranks[r];
     for (uint32_t left = rank->waiting_for[s]; left; left &= left - 1)
-        if (rank->lane[s].completed >= rank->wait_need[__builtin_ctz(left)])
+        if (orr_exec__lane(x, r, s)->completed >= orr_exec__lane(x, r, __builtin_ctz(left))->need)
             orr_exec__try_start(x, r, __builtin_ctz(left));
 }
 
 /* The host returns from a synchronisation, or will when it gets there. */
 static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item, int64_t ready_ns) {
     OrrRank *rank = &x->ranks[r];
-    OrrLane *l = &rank->lane[ORR_STREAM_HOST];
+    OrrLane *l = orr_exec__own_lane(x, r, ORR_STREAM_HOST);
+    const OrrPredecessor *before = orr_exec__pred(x, r, ORR_STREAM_HOST);
     int64_t reach = orr_exec__host_at(x, r, ORR_STREAM_HOST) + item->issue_ns;
     if (ready_ns > reach) {
         rank->host_base_ns += ready_ns - reach;
         rank->sync_ns = ready_ns;
-        rank->sync_stream = l->pred == ORR_PRED_WAIT ? l->pred_stream : ORR_STREAM_COMPUTE;
-        rank->sync_index = l->pred_index;
+        rank->sync_stream = before->pred == ORR_PRED_WAIT ? before->stream : ORR_STREAM_COMPUTE;
+        rank->sync_index = before->index;
         if (x->causes)
             x->causes->syncs[r] = orr_exec__lane_cause(x, r, ORR_STREAM_HOST)->waited;
         if (x->jitter)
             orr_jitter_sync(x->jitter, r);
     }
     rank->n_synced = ++l->completed;
-    l->free_ns = MAX(ready_ns, reach);
+    *orr_exec__free_ns(x, r, ORR_STREAM_HOST) = MAX(ready_ns, reach);
     l->item++;
     orr_exec__settle_head(x, r, ORR_STREAM_HOST);
 }
 
 static void try_sync(OrrExec *x, uint32_t r) {
-    OrrLane *l = &x->ranks[r].lane[ORR_STREAM_HOST];
+    OrrLane *l = orr_exec__own_lane(x, r, ORR_STREAM_HOST);
     while (l->state == ORR_LANE_BLOCKED) {
         const OrrItem *item = orr_exec__head(x, r, ORR_STREAM_HOST);
         OrrWaiting w;
         waiting(x, r, ORR_STREAM_HOST, item, &w);
-        orr_lane__set_blocked(&x->ranks[r], ORR_STREAM_HOST, &w);
+        orr_lane__set_blocked(x, r, ORR_STREAM_HOST, &w);
         orr_exec__hold(x, r, ORR_STREAM_HOST, (w.missing & x->external_mask) != 0);
         if (w.missing)
             return;
@@ -216,7 +216,7 @@ static void try_sync(OrrExec *x, uint32_t r) {
 
 /* External communication begins at @start_ns, in the order of the global clock. */
 static void post_launch(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item, int64_t start_ns) {
-    OrrLane *l = &x->ranks[r].lane[s];
+    OrrLane *l = orr_exec__own_lane(x, r, s);
     bool takes_sms;
     /* the end of a transfer may be told of late: convoy.c */
     int64_t now_ns = MIN(x->global_ns, x->now_ns);
@@ -237,12 +237,12 @@ static void post_launch(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
  * stopped, so that is where the chain of causes goes on. */
 void orr_lane__note_issue_bound(OrrExec *x, uint32_t r, uint32_t s) {
     OrrRank *rank = &x->ranks[r];
-    OrrLane *l = &rank->lane[s];
+    OrrPredecessor *before = orr_exec__pred(x, r, s);
     bool has_synced = rank->sync_index != ORR_NONE;
-    l->pred = has_synced ? ORR_PRED_HOST_SYNC : ORR_PRED_HOST;
-    l->pred_stream = has_synced ? rank->sync_stream : l->pred_stream;
+    before->pred = has_synced ? ORR_PRED_HOST_SYNC : ORR_PRED_HOST;
+    before->stream = has_synced ? rank->sync_stream : before->stream;
     if (has_synced)
-        l->pred_index = rank->sync_index;
+        before->index = rank->sync_index;
     if (x->causes)
         orr_exec__lane_cause(x, r, s)->waited = has_synced ? x->causes->syncs[r] : ORR_NONE;
 }
@@ -262,7 +262,7 @@ static int64_t start_of(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
         start += late;
     }
     *cause = w->has_wait ? w->stream : s;
-    rank->lane[s].is_issue_bound = issue > *ready;
+    orr_exec__pred(x, r, s)->is_issue_bound = issue > *ready;
     if (issue <= *ready)
         return start;
     if (rank->sync_index != ORR_NONE && rank->sync_ns > *ready) {
@@ -274,9 +274,7 @@ static int64_t start_of(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
 }
 
 void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
-    OrrRank *rank = &x->ranks[r];
-    OrrLane *l = &rank->lane[s];
-    if (l->state != ORR_LANE_BLOCKED || orr_exec__is_blocked(rank, s))
+    if (orr_exec__lane(x, r, s)->state != ORR_LANE_BLOCKED || orr_exec__is_blocked(x, r, s))
         return;
     if (s == ORR_STREAM_HOST) {
         try_sync(x, r);
@@ -289,7 +287,7 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
     const OrrItem *item = orr_exec__head(x, r, s);
     OrrWaiting w;
     waiting(x, r, s, item, &w);
-    orr_lane__set_blocked(rank, s, &w);
+    orr_lane__set_blocked(x, r, s, &w);
     if (!x->is_external[s])
         orr_exec__hold(x, r, s, (w.missing & x->external_mask) != 0);
     if (w.missing)
@@ -302,13 +300,13 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
             orr_exec__idle(x, r, w.begin_cause, w.begin_ns, w.begin_ns);
             orr_exec__idle(x, r, cause, ready, start);
         }
-        l->state = ORR_LANE_RUNNING;
-        l->start_ns = l->arrived_ns = start;
+        orr_exec__own_lane(x, r, s)->state = ORR_LANE_RUNNING;
+        *orr_exec__start_ns(x, r, s) = *orr_exec__arrived_ns(x, r, s) = start;
         orr_exec__block_start(x, r, item, start);
     } else if (x->is_external[s]) {
         post_launch(x, r, s, item, start);
     } else if (start != x->now_ns) {
-        l->state = ORR_LANE_ISSUING;
+        orr_exec__own_lane(x, r, s)->state = ORR_LANE_ISSUING;
         orr_exec__push_local(x, r, start, ORR_EV_LAUNCH, 0, r * ORR_N_STREAMS + s);
     } else {
         orr_exec__launch(x, r, s);
@@ -317,12 +315,12 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s) {
 
 /* A communication kernel begins to occupy its stream; it meets the others. */
 void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s) {
-    OrrLane *l = &x->ranks[r].lane[s];
+    OrrLane *l = orr_exec__own_lane(x, r, s);
     const OrrItem *item = orr_exec__head(x, r, s);
     bool takes_sms;
     uint32_t purpose = orr_exec__purpose(x, item, &takes_sms);
     l->state = ORR_LANE_RUNNING;
-    l->start_ns = l->arrived_ns = x->now_ns;
+    *orr_exec__start_ns(x, r, s) = *orr_exec__arrived_ns(x, r, s) = x->now_ns;
     if (takes_sms && x->is_external[s])
         orr_exec__unstable(x, r, purpose, +1);
     if (takes_sms)
@@ -331,7 +329,7 @@ void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s) {
 }
 
 void orr_lane__probe(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
-    const OrrLane *l = &x->ranks[r].lane[s];
+    const OrrLane *l = orr_exec__lane(x, r, s);
     const OrrCall *call = &role_of(x, r)->calls[l->call];
     const OrrProgram *p = x->bound->program;
     bool is_coll = item->type == ORR_ITEM_COLL;
@@ -346,8 +344,8 @@ void orr_lane__probe(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
                     .chunk = call->chunk,
                     .micro_batch = call->micro_batch,
                     .group = ORR_NONE,
-                    .start_ns = l->start_ns,
-                    .arrived_ns = l->arrived_ns,
+                    .start_ns = *orr_exec__start_ns(x, r, s),
+                    .arrived_ns = *orr_exec__arrived_ns(x, r, s),
                     .end_ns = x->now_ns};
     if (is_coll)
         span.group = x->bound->groups[p->colls[item->what].group].group_of[r];
@@ -367,7 +365,7 @@ static void leave_gpu(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
 /* The item at the head of a stream ends now. */
 void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
     OrrRank *rank = &x->ranks[r];
-    OrrLane *l = &rank->lane[s];
+    OrrLane *l = orr_exec__own_lane(x, r, s);
     const OrrItem *item = orr_exec__head(x, r, s);
     if (item->type == ORR_ITEM_BLOCK) {
         orr_exec__block_end(x, r, s, item);
@@ -383,13 +381,13 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
     if (x->causes && item->type == ORR_ITEM_BLOCK)
         orr_exec__cause_block(x, r, s, item);
     if (item->type != ORR_ITEM_BLOCK && (x->ended_mask & 1u << s))
-        orr_lane__leave_trail(&rank->trail[s], l, item);
+        orr_lane__leave_trail(x, r, s, item);
     if (!x->is_external[s] && (item->waiters & x->external_mask))
         orr_exec__remember(
             x, r, s, row_of(x, r, s)->base[s] + l->item,
             (OrrPastEnd){x->now_ns, l->completed,
                          x->causes ? orr_exec__lane_cause(x, r, s)->last : ORR_NONE});
-    l->free_ns = x->now_ns;
+    *orr_exec__free_ns(x, r, s) = x->now_ns;
     if (s == ORR_STREAM_COMPUTE)
         rank->idle_from_ns = x->now_ns;
     l->completed++;

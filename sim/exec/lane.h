@@ -24,21 +24,27 @@ typedef struct {
 /* Item @need - 1 of stream @q is among what the head of @s waits for. */
 void orr_lane__consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint32_t need,
                         OrrWaiting *w);
-void orr_lane__set_blocked(OrrRank *rank, uint32_t s, const OrrWaiting *w);
+void orr_lane__set_blocked(OrrExec *x, uint32_t r, uint32_t s, const OrrWaiting *w);
 void orr_lane__note_issue_bound(OrrExec *x, uint32_t r, uint32_t s);
 void orr_lane__probe(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
 /* What made the head wait, if communication, now that its predecessor is known. */
-static inline void orr_lane__note_blocker(OrrRank *rank, uint32_t s) {
-    const OrrLane *l = &rank->lane[s];
-    OrrTrail *trail = &rank->trail[s];
-    trail->blocker = rank->trail[l->pred_stream].ended;
-    trail->blocker_end_ns = rank->lane[l->pred_stream].free_ns;
-    if (rank->lane[l->pred_stream].completed != l->pred_index + 1)
+static inline void orr_lane__note_blocker(OrrExec *x, uint32_t r, uint32_t s) {
+    const OrrPredecessor *before = orr_exec__pred(x, r, s);
+    OrrTrail *trail = orr_exec__trail(x, r, s);
+    trail->blocker = orr_exec__trail(x, r, before->stream)->ended;
+    trail->blocker_end_ns = *orr_exec__free_ns(x, r, before->stream);
+    if (orr_exec__lane(x, r, before->stream)->completed != before->index + 1)
         trail->blocker.is_set = 0;
 }
-static inline void orr_lane__leave_trail(OrrTrail *trail, const OrrLane *l, const OrrItem *item) {
-    trail->ended = (OrrEnded){l->start_ns, l->arrived_ns,     item->what, l->step,
-                              item->type,  l->is_issue_bound, 1};
+static inline void orr_lane__leave_trail(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
+    OrrTrail *trail = orr_exec__trail(x, r, s);
+    trail->ended = (OrrEnded){*orr_exec__start_ns(x, r, s),
+                              *orr_exec__arrived_ns(x, r, s),
+                              item->what,
+                              orr_exec__lane(x, r, s)->step,
+                              item->type,
+                              orr_exec__pred(x, r, s)->is_issue_bound,
+                              1};
     trail->ended_blocker = trail->blocker;
     trail->ended_blocker_end_ns = trail->blocker_end_ns;
 }

@@ -153,10 +153,11 @@ void orr_exec__flow_ended(void *data, uint32_t activity, uint32_t owner) {
 
 /* A part of a batch of sends and receives has ended for rank @r. */
 static void part_ended(OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns, OrrMet *met) {
-    OrrLane *l = &x->ranks[r].lane[s];
+    OrrLane *l = orr_exec__own_lane(x, r, s);
     if (x->causes)
         orr_exec__cause_part(x, r, s, met);
-    l->arrived_ns = MAX(l->arrived_ns, arrived_ns);
+    int64_t *last_ns = orr_exec__arrived_ns(x, r, s);
+    *last_ns = MAX(*last_ns, arrived_ns);
     if (--l->pending == 0)
         orr_exec__complete(x, r, s);
 }
@@ -164,7 +165,7 @@ static void part_ended(OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns, O
 /* Whether none of the parts of the item in hand has ended yet. */
 static bool is_first_part(const OrrExec *x, uint32_t r, uint32_t s) {
     const OrrItem *item = orr_exec__head(x, r, s);
-    return x->ranks[r].lane[s].pending == program(x)->p2ps[item->what].n_parts;
+    return orr_exec__lane(x, r, s)->pending == program(x)->p2ps[item->what].n_parts;
 }
 
 static void pair_end(OrrExec *x, uint32_t id) {
@@ -233,11 +234,11 @@ void orr_exec__pair_over(OrrExec *x, uint32_t id) {
                             orr_exec__plan(place)->latency_ns);
     }
     for (int k = 0; k < 2; k++) {
-        OrrLane *l = &x->ranks[place->ends[k]].lane[streams[k]];
+        int64_t *arrived_ns = orr_exec__arrived_ns(x, place->ends[k], streams[k]);
         if (x->causes)
             orr_exec__cause_part(x, place->ends[k], streams[k], &met);
-        l->arrived_ns = MAX(l->arrived_ns, place->arrived_ns);
-        l->pending = 0;
+        *arrived_ns = MAX(*arrived_ns, place->arrived_ns);
+        orr_exec__own_lane(x, place->ends[k], streams[k])->pending = 0;
     }
 }
 
@@ -267,8 +268,7 @@ void orr_exec__comm_end(OrrExec *x, uint32_t id) {
          x->jitter && m < g->first_member[place->index + 1]; m++)
         orr_jitter_deliver(x->jitter, x, id, g->members[m], stream, true);
     for (uint32_t m = g->first_member[place->index]; m < g->first_member[place->index + 1]; m++) {
-        OrrLane *l = &x->ranks[g->members[m]].lane[stream];
-        l->arrived_ns = arrived;
+        *orr_exec__arrived_ns(x, g->members[m], stream) = arrived;
         if (x->causes)
             orr_exec__cause_coll(x, g->members[m], stream, &met);
         orr_exec__complete(x, g->members[m], stream);
@@ -288,16 +288,16 @@ static void note_meeting(OrrExec *x, const OrrPlace *place, uint32_t what) {
     const OrrBoundGroup *g = &x->bound->groups[place->group];
     const uint32_t *members = g->members + g->first_member[place->index];
     uint32_t n = g->first_member[place->index + 1] - g->first_member[place->index];
-    uint32_t step = x->ranks[members[0]].lane[place->stream].step;
+    uint32_t step = orr_exec__lane(x, members[0], place->stream)->step;
     int64_t wait_ns = 0;
     for (uint32_t m = 0; m < n; m++)
-        wait_ns += (x->now_ns - x->ranks[members[m]].lane[place->stream].start_ns) *
+        wait_ns += (x->now_ns - *orr_exec__start_ns(x, members[m], place->stream)) *
                    x->bound->weight[members[m]];
     if (!orr_exec__is_longest(x, members[0], step, what, wait_ns))
         return;
     for (uint32_t m = 0; m < n; m++)
         *orr_exec__launch_of(x, members[m], step, what) =
-            (OrrLaunch){x->ranks[members[m]].lane[place->stream].start_ns, wait_ns, step + 1};
+            (OrrLaunch){*orr_exec__start_ns(x, members[m], place->stream), wait_ns, step + 1};
 }
 
 static void arrive_coll(OrrExec *x, uint32_t r, uint32_t s, uint32_t what) {
@@ -370,7 +370,7 @@ static void arrive_part(OrrExec *x, uint32_t r, uint32_t s, uint32_t part, bool 
         return;
     if (!p->is_send && place->eager_delivered > 0) {
         place->eager_delivered--;
-        x->ranks[r].lane[s].pending--;
+        orr_exec__own_lane(x, r, s)->pending--;
         return;
     }
     if (place->convoy != ORR_NONE)
@@ -385,9 +385,9 @@ bool orr_exec__arrive_early(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *i
     if (item->type != ORR_ITEM_P2P || !x->is_early[item->what])
         return false;
     const OrrP2p *p = &program(x)->p2ps[item->what];
-    OrrLane *l = &x->ranks[r].lane[s];
+    OrrLane *l = orr_exec__own_lane(x, r, s);
     l->state = ORR_LANE_RUNNING;
-    l->start_ns = l->arrived_ns = start_ns;
+    *orr_exec__start_ns(x, r, s) = *orr_exec__arrived_ns(x, r, s) = start_ns;
     l->pending = p->n_parts;
     for (uint32_t i = 0; i < p->n_parts; i++)
         arrive_part(x, r, s, p->first_part + i, false, start_ns);
@@ -400,7 +400,7 @@ void orr_exec__arrive(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
         return;
     }
     const OrrP2p *p = &program(x)->p2ps[item->what];
-    OrrLane *l = &x->ranks[r].lane[s];
+    OrrLane *l = orr_exec__own_lane(x, r, s);
     l->pending = p->n_parts;
     for (uint32_t i = 0; i < p->n_parts; i++)
         arrive_part(x, r, s, p->first_part + i, p->is_eager, x->now_ns);

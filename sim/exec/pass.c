@@ -10,7 +10,7 @@
 
 /* Whether the head of this lane begins a pass that is to be taken as a whole. */
 bool orr_exec__begins_pass(const OrrExec *x, uint32_t r, uint32_t s) {
-    const OrrLane *l = &x->ranks[r].lane[s];
+    const OrrLane *l = orr_exec__lane(x, r, s);
     if (!x->passes || l->item != 0)
         return false;
     const OrrIslandPass *pass = orr_pass__of(x, r);
@@ -20,7 +20,7 @@ bool orr_exec__begins_pass(const OrrExec *x, uint32_t r, uint32_t s) {
 /* When the head of this lane had all from outside, if that has been noted: it may have gone event
  * by event only since then. NULL: it has not. */
 const OrrBegin *orr_exec__begun(const OrrExec *x, uint32_t r, uint32_t s) {
-    const OrrLane *l = &x->ranks[r].lane[s];
+    const OrrLane *l = orr_exec__lane(x, r, s);
     if (!x->passes || x->is_external[s] || l->item != 0)
         return NULL;
     const OrrBegin *b = &x->passes->begins[r];
@@ -50,7 +50,7 @@ void orr_pass__release(OrrExec *x, uint32_t r, uint32_t key) {
     x->now_ns = INT64_MIN;
     for (uint32_t m = 0; m < n; m++)
         for (int k = 0; k < ORR_PASS_LANES; k++) {
-            OrrLane *l = &x->ranks[list[m]].lane[orr_pass_lane[k]];
+            OrrLane *l = orr_exec__own_lane(x, list[m], orr_pass_lane[k]);
             if (l->state == ORR_LANE_CHECKED &&
                 x->passes->begins[list[m]].state != ORR_RATE_ENTERED)
                 l->state = ORR_LANE_BLOCKED;

@@ -22,17 +22,17 @@ static void evaluate(const OrrExec *x, const OrrIslandPass *pass, OrrPassWork *w
 /* The pass begins; @w: where its starts go. The last collective of a pass before ended before that
  * one's last kernels, so that nothing of the time that these wait for goes back to it. */
 static void fill_starts(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
-    bool has_last =
-        x->ranks[list[0]].lane[ORR_STREAM_TP].completed != orr_pass__of(x, list[0])->tp_completed;
+    bool has_last = orr_exec__lane(x, list[0], ORR_STREAM_TP)->completed !=
+                    orr_pass__of(x, list[0])->tp_completed;
     w->is_tp_told = w->segment->n_items[ORR_STREAM_TP] == 0;
     w->n_told = 0;
     for (uint32_t m = 0; m < w->n; m++) {
         OrrPassStart *s = &w->starts[m];
         s->begin = x->passes->begins[list[m]];
-        s->tp_free_ns = x->ranks[list[m]].lane[ORR_STREAM_TP].free_ns;
+        s->tp_free_ns = *orr_exec__free_ns(x, list[m], ORR_STREAM_TP);
         s->last.is_set = 0;
         if (has_last)
-            s->last = x->ranks[list[m]].trail[ORR_STREAM_TP].ended;
+            s->last = orr_exec__trail(x, list[m], ORR_STREAM_TP)->ended;
         s->n_told = 0;
         w->members[m].rank = list[m];
         x->passes->begins[list[m]].state = ORR_RATE_ENTERED;
@@ -62,7 +62,7 @@ static void remember(OrrExec *x, OrrPassWork *w, OrrPassSpot at, uint32_t end) {
     const uint32_t *shown = x->passes->shown + w->segment->first_item[s];
     const int64_t *end_ns = result_of(w, at.member)->end_ns[at.lane];
     uint32_t base = orr_pass__role(x, r)->rows[w->call].base[s];
-    uint32_t completed = x->ranks[r].lane[s].completed - at.item;
+    uint32_t completed = orr_exec__lane(x, r, s)->completed - at.item;
     while (at.item < end && (at.item = shown[at.item]) < end) {
         OrrPastEnd past = {end_ns[at.item], completed + at.item,
                            x->causes ? orr_exec__way(x, w, at) : ORR_NONE};
@@ -76,14 +76,15 @@ static bool tell_blocks(OrrExec *x, OrrPassWork *w, uint32_t m, int64_t until_ns
     OrrPassStart *s = &w->starts[m];
     uint32_t r = w->members[m].rank, n = w->segment->n_items[ORR_STREAM_COMPUTE], was = s->n_told;
     OrrRank *rank = &x->ranks[r];
-    OrrLane *l = &rank->lane[ORR_STREAM_COMPUTE];
+    OrrLane *l = orr_exec__own_lane(x, r, ORR_STREAM_COMPUTE);
+    int64_t *free_ns = orr_exec__free_ns(x, r, ORR_STREAM_COMPUTE);
     while (s->n_told < n && e->end_ns[0][s->n_told] <= until_ns)
         s->n_told++;
     if (s->n_told == was)
         return false;
     remember(x, w, (OrrPassSpot){m, 0, was}, s->n_told);
     l->completed += s->n_told - was;
-    l->free_ns = e->end_ns[0][s->n_told - 1];
+    *free_ns = e->end_ns[0][s->n_told - 1];
     if (x->causes)
         orr_exec__lane_cause(x, r, ORR_STREAM_COMPUTE)->last =
             orr_exec__way(x, w, (OrrPassSpot){m, 0, s->n_told - 1});
@@ -93,7 +94,7 @@ static bool tell_blocks(OrrExec *x, OrrPassWork *w, uint32_t m, int64_t until_ns
         orr_exec__settle_head(x, r, ORR_STREAM_COMPUTE);
         for (uint32_t i = 0; i < e->n_touched; i++)
             rank->owner_ns[e->touched[i]] += e->owner_ns[e->touched[i]];
-        rank->idle_from_ns = l->free_ns;
+        rank->idle_from_ns = *free_ns;
         orr_pass__end_rates(x, r, false);
         w->n_told++;
     }
@@ -106,18 +107,18 @@ static void tell_tp(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
         orr_exec__recursion_meetings(x, w, list);
     for (uint32_t m = 0; m < w->n; m++) {
         const OrrPassMember *e = result_of(w, m);
-        OrrLane *l = &x->ranks[list[m]].lane[ORR_STREAM_TP];
+        OrrLane *l = orr_exec__own_lane(x, list[m], ORR_STREAM_TP);
         remember(x, w, (OrrPassSpot){m, 1, 0}, n);
         if (x->causes)
             orr_exec__lane_cause(x, list[m], ORR_STREAM_TP)->last =
                 orr_exec__way(x, w, (OrrPassSpot){m, 1, n - 1});
-        l->free_ns = e->end_ns[1][n - 1];
+        *orr_exec__free_ns(x, list[m], ORR_STREAM_TP) = e->end_ns[1][n - 1];
         l->completed += n;
         l->item = n;
         l->state = ORR_LANE_BLOCKED;
         orr_exec__settle_head(x, list[m], ORR_STREAM_TP);
     }
-    orr_pass__of(x, list[0])->tp_completed = x->ranks[list[0]].lane[ORR_STREAM_TP].completed;
+    orr_pass__of(x, list[0])->tp_completed = orr_exec__lane(x, list[0], ORR_STREAM_TP)->completed;
     w->is_tp_told = true;
 }
 
@@ -225,7 +226,7 @@ static void remember_all(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint3
     const uint32_t *shown = x->passes->shown + w->segment->first_item[s];
     const OrrCompiledRole *role = orr_pass__role(x, list[0]);
     const uint16_t *asked_of = role->asked[s] + role->rows[w->call].base[s];
-    uint32_t completed = x->ranks[list[0]].lane[s].completed;
+    uint32_t completed = orr_exec__lane(x, list[0], s)->completed;
     OrrPastEnd ends[ORR_MAX_ISLAND];
     uint32_t askers = x->external_mask;
     if (k == 1)
@@ -245,20 +246,20 @@ static void remember_all(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint3
 /* Lane @k of all members ends the pass: they go on to the same item. */
 static void move_on(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint32_t k) {
     uint32_t s = orr_pass_lane[k], n = w->segment->n_items[s], ways[ORR_MAX_ISLAND];
-    OrrLane *first = &x->ranks[list[0]].lane[s];
+    OrrLane *first = orr_exec__own_lane(x, list[0], s);
     first->item = n;
     first->state = ORR_LANE_BLOCKED;
     orr_exec__settle_head(x, list[0], s);
     uint32_t completed = first->completed + n;
     for (uint32_t m = 0; m < w->n; m++) {
-        OrrLane *l = &x->ranks[list[m]].lane[s];
+        OrrLane *l = orr_exec__own_lane(x, list[m], s);
         l->head = first->head;
         l->call = first->call;
         l->item = first->item;
         l->step = first->step;
         l->state = first->state;
         l->completed = completed;
-        l->free_ns = result_of(w, m)->end_ns[k][n - 1];
+        *orr_exec__free_ns(x, list[m], s) = result_of(w, m)->end_ns[k][n - 1];
     }
     if (!x->causes)
         return;
@@ -284,10 +285,10 @@ static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
         OrrRank *rank = &x->ranks[list[m]];
         for (uint32_t i = 0; i < e->n_touched; i++)
             rank->owner_ns[e->touched[i]] += e->owner_ns[e->touched[i]];
-        rank->idle_from_ns = rank->lane[ORR_STREAM_COMPUTE].free_ns;
+        rank->idle_from_ns = *orr_exec__free_ns(x, list[m], ORR_STREAM_COMPUTE);
         orr_pass__end_rates(x, list[m], false);
     }
-    pass->tp_completed = x->ranks[list[0]].lane[ORR_STREAM_TP].completed;
+    pass->tp_completed = orr_exec__lane(x, list[0], ORR_STREAM_TP)->completed;
     end_pass(x, pass, w, list);
     for (uint32_t k = 0; k < n_lanes; k++)
         orr_exec__wake_all(x, list, n, orr_pass_lane[k]);
@@ -299,7 +300,7 @@ static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
 static void prefetch(const OrrExec *x, const uint32_t *list, uint32_t n) {
     for (uint32_t m = 0; m < n; m++) {
         const OrrRank *rank = &x->ranks[list[m]];
-        __builtin_prefetch(&rank->trail[ORR_STREAM_TP], 1);
+        __builtin_prefetch(orr_exec__trail(x, list[m], ORR_STREAM_TP), 1);
         for (uint32_t o = 0; o < ORR_N_OWNERS; o += 8) /* a cache line */
             __builtin_prefetch(&rank->owner_ns[o], 1);
     }
@@ -310,7 +311,7 @@ static void prefetch(const OrrExec *x, const uint32_t *list, uint32_t n) {
 static void enter(OrrExec *x, uint32_t r, OrrIslandPass *pass) {
     const uint32_t *list;
     uint32_t n = orr_pass__members(x, r, &list);
-    const OrrLane *l = &x->ranks[r].lane[ORR_STREAM_COMPUTE];
+    const OrrLane *l = orr_exec__lane(x, r, ORR_STREAM_COMPUTE);
     const OrrCompiledSegment *cs =
         &x->compiled->segments[orr_pass__role(x, r)->calls[l->call].segment];
     int64_t first = INT64_MAX;

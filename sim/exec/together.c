@@ -25,7 +25,7 @@ static bool add_wait(Waits *w, uint32_t stream, uint32_t need) {
 static bool find_waits(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item, Waits *w) {
     const OrrRank *rank = &x->ranks[r];
     const OrrCompiledRole *role = rank->role;
-    const OrrLane *l = &rank->lane[s];
+    const OrrLane *l = orr_exec__lane(x, r, s);
     const OrrCallRow *row = &role->rows[l->call], *all = &role->rows[role->n_calls];
     const uint32_t *first = &role->first_cross[l->call * ORR_N_STREAMS + s];
     bool is_sound = true;
@@ -47,9 +47,9 @@ static bool find_waits(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *
 
 /* Where a stream of a role is follows from how many items it has ended. */
 bool orr_together__is_in_step(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
-    const OrrLane *a = &x->ranks[list[0]].lane[s];
+    const OrrLane *a = orr_exec__lane(x, list[0], s);
     for (uint32_t i = 1; i < n; i++) {
-        const OrrLane *b = &x->ranks[list[i]].lane[s];
+        const OrrLane *b = orr_exec__lane(x, list[i], s);
         if (a->completed != b->completed || a->state != b->state || a->blocked_on != b->blocked_on)
             return false;
     }
@@ -59,9 +59,9 @@ bool orr_together__is_in_step(const OrrExec *x, const uint32_t *list, uint32_t n
 /* Whether the heads of all members wait for what is still to come, or none does. */
 static bool are_blocked_alike(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
                               bool *is_blocked) {
-    *is_blocked = orr_exec__is_blocked(&x->ranks[list[0]], s);
+    *is_blocked = orr_exec__is_blocked(x, list[0], s);
     for (uint32_t i = 1; i < n; i++)
-        if (orr_exec__is_blocked(&x->ranks[list[i]], s) != *is_blocked)
+        if (orr_exec__is_blocked(x, list[i], s) != *is_blocked)
             return false;
     return true;
 }
@@ -77,13 +77,13 @@ typedef struct {
 /* As orr_lane__consider has it. Returns the streams that are not there yet, a bit each. */
 static inline uint32_t look_at_waits(const OrrExec *x, uint32_t r, uint32_t s, const Waits *waits,
                                      Ready *y) {
-    const OrrRank *rank = &x->ranks[r];
     uint32_t missing = 0;
-    *y = (Ready){rank->lane[s].free_ns, rank->lane[s].completed - 1, ORR_NONE, s, false};
+    *y = (Ready){*orr_exec__free_ns(x, r, s), orr_exec__lane(x, r, s)->completed - 1, ORR_NONE, s,
+                 false};
     for (uint32_t k = 0; k < waits->n; k++) {
         uint32_t q = waits->stream[k], need = waits->need[k], cause = ORR_NONE;
-        const OrrLane *o = &rank->lane[q];
-        int64_t end = o->free_ns;
+        const OrrLane *o = orr_exec__lane(x, r, q);
+        int64_t end = *orr_exec__free_ns(x, r, q);
         if (o->completed < need) {
             missing |= 1u << q;
             continue;
@@ -108,29 +108,30 @@ static void block(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, cons
     for (uint32_t k = 0; k < waits->n; k++)
         orr_lane__consider(x, list[0], s, waits->stream[k], waits->need[k], &w);
     for (uint32_t i = 0; i < n; i++)
-        orr_lane__set_blocked(&x->ranks[list[i]], s, &w);
+        orr_lane__set_blocked(x, list[i], s, &w);
 }
 
 /* The head of stream @s, which the host has issued by @issue_ns, starts. */
 static int64_t start(OrrExec *x, uint32_t r, uint32_t s, const Ready *y, int64_t issue_ns) {
-    OrrRank *rank = &x->ranks[r];
-    OrrLane *l = &rank->lane[s];
-    orr_exec__block_on(rank, s, ORR_N_STREAMS, 0);
-    l->pred = y->has_wait ? ORR_PRED_WAIT : ORR_PRED_PREVIOUS;
-    l->pred_stream = y->stream;
-    l->pred_index = y->index;
+    OrrLane *l = orr_exec__own_lane(x, r, s);
+    OrrPredecessor *before = orr_exec__pred(x, r, s);
+    int64_t start_ns = MAX(y->ready_ns, issue_ns);
+    orr_exec__block_on(x, r, s, ORR_N_STREAMS, 0);
+    before->pred = y->has_wait ? ORR_PRED_WAIT : ORR_PRED_PREVIOUS;
+    before->stream = y->stream;
+    before->index = y->index;
     if (x->causes)
         orr_exec__lane_cause(x, r, s)->waited =
             y->cause != ORR_NONE ? y->cause : orr_exec__last_cause(x, r, y->stream);
     if (x->charged_mask & 1u << s)
-        orr_lane__note_blocker(rank, s);
-    l->is_issue_bound = issue_ns > y->ready_ns;
-    if (l->is_issue_bound)
+        orr_lane__note_blocker(x, r, s);
+    before->is_issue_bound = issue_ns > y->ready_ns;
+    if (before->is_issue_bound)
         orr_lane__note_issue_bound(x, r, s);
     l->state = ORR_LANE_RUNNING;
-    l->start_ns = l->arrived_ns = MAX(y->ready_ns, issue_ns);
+    *orr_exec__start_ns(x, r, s) = *orr_exec__arrived_ns(x, r, s) = start_ns;
     l->pending = 1;
-    return l->start_ns;
+    return start_ns;
 }
 
 /* The head of each, in step. False: each must be asked for itself, nothing has changed. */
@@ -140,7 +141,7 @@ static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_
     Waits waits;
     bool is_blocked;
     const OrrRank *first = &x->ranks[list[0]];
-    const OrrLane *l = &first->lane[s];
+    const OrrLane *l = orr_exec__lane(x, list[0], s);
     if (!are_blocked_alike(x, list, n, s, &is_blocked))
         return false;
     if (is_blocked)
@@ -172,7 +173,7 @@ static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_
 
 void orr_exec__start_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
     if (n > 1 && x->convoys && (x->convoys->streams & 1u << s) &&
-        x->ranks[list[0]].lane[s].state == ORR_LANE_BLOCKED &&
+        orr_exec__lane(x, list[0], s)->state == ORR_LANE_BLOCKED &&
         orr_together__is_in_step(x, list, n, s) && start_together(x, list, n, s))
         return;
     for (uint32_t i = 0; i < n; i++)
@@ -210,11 +211,11 @@ void orr_together__prefetch(const OrrExec *x, const uint32_t *list, uint32_t n, 
     for (uint32_t i = 0; i < n; i++) {
         const OrrRank *rank = &x->ranks[list[i]];
         __builtin_prefetch(rank, 1);
-        __builtin_prefetch(&rank->lane[s], 1);
-        __builtin_prefetch(&rank->lane[ORR_STREAM_COMPUTE], 1);
-        __builtin_prefetch(&rank->lane[ORR_STREAM_TP], 1);
+        __builtin_prefetch(orr_exec__lane(x, list[i], s), 1);
+        __builtin_prefetch(orr_exec__lane(x, list[i], ORR_STREAM_COMPUTE), 1);
+        __builtin_prefetch(orr_exec__lane(x, list[i], ORR_STREAM_TP), 1);
         if (x->ended_mask & 1u << s)
-            prefetch_lines(&rank->trail[s], sizeof rank->trail[s]);
+            prefetch_lines(orr_exec__trail(x, list[i], s), sizeof(OrrTrail));
         if ((x->charged_mask & 1u << s) && x->passes)
             prefetch_lines(&x->passes->begins[list[i]], sizeof x->passes->begins[0]);
     }
@@ -225,13 +226,13 @@ static void sum_up(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, con
                    const int64_t *end_ns) {
     int64_t count = 0, transfer_ns = 0, wait_ns = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const OrrLane *l = &x->ranks[list[i]].lane[s];
+        int64_t arrived_ns = *orr_exec__arrived_ns(x, list[i], s);
         int64_t weight = x->ranks[list[i]].weight;
         count += weight;
-        transfer_ns += (end_ns[i] - l->arrived_ns) * weight;
-        wait_ns += (l->arrived_ns - l->start_ns) * weight;
+        transfer_ns += (end_ns[i] - arrived_ns) * weight;
+        wait_ns += (arrived_ns - *orr_exec__start_ns(x, list[i], s)) * weight;
     }
-    OrrCommSum *sum = orr_exec__sum_of(x, x->ranks[list[0]].lane[s].step, item);
+    OrrCommSum *sum = orr_exec__sum_of(x, orr_exec__lane(x, list[0], s)->step, item);
     sum->count += (double)count;
     sum->transfer_ns += (double)transfer_ns;
     sum->wait_ns += (double)wait_ns;
@@ -240,18 +241,18 @@ static void sum_up(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, con
 void orr_together__complete(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
                             const int64_t *end_ns) {
     const OrrItem *item = orr_exec__head(x, list[0], s);
-    const OrrLane *first = &x->ranks[list[0]].lane[s];
+    const OrrLane *first = orr_exec__lane(x, list[0], s);
     sum_up(x, list, n, s, item, end_ns);
     for (uint32_t i = 0; i < n; i++) {
         OrrRank *rank = &x->ranks[list[i]];
-        OrrLane *l = &rank->lane[s];
+        OrrLane *l = orr_exec__own_lane(x, list[i], s);
         if (rank->is_probed) {
             x->now_ns = end_ns[i];
             orr_lane__probe(x, list[i], s, item);
         }
         if (x->ended_mask & 1u << s)
-            orr_lane__leave_trail(&rank->trail[s], l, item);
-        l->free_ns = end_ns[i];
+            orr_lane__leave_trail(x, list[i], s, item);
+        *orr_exec__free_ns(x, list[i], s) = end_ns[i];
         l->completed++;
         l->state = ORR_LANE_BLOCKED;
         l->item++;
@@ -269,7 +270,7 @@ void orr_together__complete(OrrExec *x, const uint32_t *list, uint32_t n, uint32
 
 /* They go on with their next items, and who waits for the stream does. */
 void orr_together__go_on(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
-    bool is_done = x->ranks[list[0]].lane[s].state == ORR_LANE_DONE;
+    bool is_done = orr_exec__lane(x, list[0], s)->state == ORR_LANE_DONE;
     bool is_alone = !is_done && !start_together(x, list, n, s);
     for (uint32_t i = 0; is_alone && i < n; i++)
         orr_exec__try_start(x, list[i], s);
