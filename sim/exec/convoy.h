@@ -28,6 +28,7 @@ struct OrrConvoys {
     OrrConvoy *convoys;
     uint32_t n, n_places;
     uint32_t *places; /* of each convoy, in the order of the members */
+    OrrUse *uses;     /* of all those places, in that order: an event asks for all of a convoy */
     uint32_t *over;   /* those with some that are over */
     uint32_t n_over;
     uint32_t *late; /* [n_islands] first of those whose ends differ, or ORR_NONE */

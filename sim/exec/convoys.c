@@ -4,6 +4,7 @@
 #include "sim/exec/pass.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const OrrProgram *program(const OrrExec *x) {
     return x->bound->program;
@@ -167,6 +168,23 @@ static void add_convoys(OrrExec *x, uint32_t kind, uint32_t comm) {
         add_convoy(x, first + i);
 }
 
+/* What events of a convoy ask for lies together. */
+static void gather_uses(OrrExec *x) {
+    OrrConvoys *v = x->convoys;
+    gsize n = 0;
+    for (uint32_t i = 0; i < v->n_places; i++)
+        n += x->places[v->places[i]].n_uses;
+    OrrUse *to = v->uses = orr_large_new((n + 1) * sizeof *v->uses);
+    for (uint32_t i = 0; i < v->n_places; i++) {
+        OrrPlace *place = &x->places[v->places[i]];
+        if (place->n_uses == 0)
+            continue;
+        memcpy(to, place->uses, place->n_uses * sizeof *to);
+        place->uses = to;
+        to += place->n_uses;
+    }
+}
+
 static int64_t least_ns(const OrrExec *x) {
     const OrrProgram *p = program(x);
     int64_t least = INT64_MAX;
@@ -220,6 +238,7 @@ void orr_exec__convoys_new(OrrExec *x) {
     for (uint32_t kind = 0; kind < ORR_N_GROUPS; kind++)
         for (uint32_t comm = 0; comm < 256; comm++)
             add_convoys(x, kind, comm);
+    gather_uses(x);
     v->least_ns = least_ns(x);
     v->single = g_new0(uint16_t, program(x)->n_roles + 1);
     for (uint32_t r = 0; r < program(x)->n_roles; r++)
@@ -239,5 +258,6 @@ void orr_exec__convoys_clear(OrrExec *x) {
     g_free(v->single);
     free(v->convoys);
     free(v->places);
+    free(v->uses);
     g_free(v);
 }

@@ -259,10 +259,9 @@ typedef struct {
     uint32_t max_steps, n_places;
     OrrRank *ranks;
     /* Streams of ranks, by orr_exec__at: those of the members of an island lie side by side. */
-    uint32_t *slots;                /* [n_ranks] island << slot_bits | member */
-    uint32_t slot_bits;             /* the largest island has up to 1 << slot_bits members */
-    uint32_t n_rows;                /* streams that the program uses, and one for the others */
-    uint8_t row_of[ORR_N_STREAMS];  /* below n_rows */
+    uint32_t *first_at;             /* [n_ranks] of its first stream */
+    uint32_t row_at[ORR_N_STREAMS]; /* of a stream, beyond the first */
+    uint32_t n_members;             /* room in each row: a power of two */
     int64_t *free_ns;               /* end of the last item */
     int64_t *start_ns, *arrived_ns; /* of the current item: launch, last arrival */
     OrrLane *lanes;
@@ -287,9 +286,8 @@ typedef struct {
 } OrrExec;
 
 /* Where what belongs to stream @s of rank @r lies in its array. */
-static inline gsize orr_exec__at(const OrrExec *x, uint32_t r, uint32_t s) {
-    uint32_t slot = x->slots[r], bits = x->slot_bits;
-    return ((gsize)(slot >> bits) * x->n_rows + x->row_of[s]) << bits | (slot & ((1u << bits) - 1));
+static inline uint32_t orr_exec__at(const OrrExec *x, uint32_t r, uint32_t s) {
+    return x->first_at[r] + x->row_at[s];
 }
 static inline int64_t *orr_exec__free_ns(const OrrExec *x, uint32_t r, uint32_t s) {
     return &x->free_ns[orr_exec__at(x, r, s)];

@@ -68,25 +68,24 @@ static void mark_charged(OrrExec *x) {
 
 /* @tp: groups that are islands; NULL: each rank is one. */
 static void lanes_new(OrrExec *x, const OrrBoundGroup *tp) {
-    uint32_t most = 1;
+    uint32_t most = 1, n_rows = 1;
     for (uint32_t i = 0; tp && i < tp->n_groups; i++)
         most = MAX(most, tp->first_member[i + 1] - tp->first_member[i]);
-    while (most > 1u << x->slot_bits)
-        x->slot_bits++;
-    x->slots = orr_large_new((x->bound->n_ranks + 1) * sizeof *x->slots);
-    for (uint32_t r = 0; r < x->bound->n_ranks; r++)
-        x->slots[r] = x->ranks[r].island << x->slot_bits;
-    for (uint32_t i = 0; tp && i < tp->n_groups; i++)
-        for (uint32_t m = tp->first_member[i]; m < tp->first_member[i + 1]; m++)
-            x->slots[tp->members[m]] += m - tp->first_member[i];
-    x->n_rows = 1;
+    for (x->n_members = 1; x->n_members < most;)
+        x->n_members *= 2;
     for (uint32_t i = 0; i < x->bound->program->n_roles; i++) {
         const OrrCompiledRole *role = &x->compiled->roles[i];
         for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
-            if (role->rows[role->n_calls].base[s] > 0 && x->row_of[s] == 0)
-                x->row_of[s] = x->n_rows++;
+            if (role->rows[role->n_calls].base[s] > 0 && x->row_at[s] == 0)
+                x->row_at[s] = n_rows++ * x->n_members;
     }
-    gsize n = ((gsize)x->n_islands * x->n_rows) << x->slot_bits;
+    x->first_at = orr_large_new((x->bound->n_ranks + 1) * sizeof *x->first_at);
+    for (uint32_t r = 0; r < x->bound->n_ranks; r++)
+        x->first_at[r] = x->ranks[r].island * n_rows * x->n_members;
+    for (uint32_t i = 0; tp && i < tp->n_groups; i++)
+        for (uint32_t m = tp->first_member[i]; m < tp->first_member[i + 1]; m++)
+            x->first_at[tp->members[m]] += m - tp->first_member[i];
+    gsize n = (gsize)x->n_islands * n_rows * x->n_members;
     x->free_ns = orr_large_new(n * sizeof *x->free_ns);
     x->start_ns = orr_large_new(n * sizeof *x->start_ns);
     x->arrived_ns = orr_large_new(n * sizeof *x->arrived_ns);
@@ -99,7 +98,7 @@ static void lanes_new(OrrExec *x, const OrrBoundGroup *tp) {
 }
 
 static void lanes_clear(OrrExec *x) {
-    free(x->slots);
+    free(x->first_at);
     free(x->free_ns);
     free(x->start_ns);
     free(x->arrived_ns);

@@ -28,7 +28,7 @@ static char *link_flaw(const OrrFluid *f, uint32_t link) {
     if (usage + held > orr_fluid__capacity(l))
         return g_strdup_printf("link %u carries %" PRIu64
                                " bytes/s, more than its capacity of %" PRIu64,
-                               link, (uint64_t)(usage / ORR_COEF_ONE), l->capacity);
+                               link, (uint64_t)(usage / ORR_COEF_ONE), (uint64_t)l->capacity);
     return NULL;
 }
 

@@ -88,18 +88,20 @@ typedef enum {
     ORR_LINK_CLOSED /* each that stops elsewhere now */
 } OrrLinkMode;
 
-/* Sums over the activities on a link, in 1/ORR_COEF_ONE bytes per second. An activity that comes or
- * goes touches the first two cache lines, a search the last two. */
+/* Sums over the activities on a link, in 1/ORR_COEF_ONE bytes per second. Who holds room touches
+ * the first cache line (reserve.c), an activity that comes or goes the first two, a search the last
+ * two. */
 typedef struct {
     OrrWide potential; /* usage if all were at their tops; up to capacity, the link never binds */
     OrrWide slope;     /* usage per unit of level, were all to rise, times 2^LEVEL_BITS */
     OrrWide pledged;   /* usage if all were at their ceilings: usage is no more */
-    uint64_t capacity; /* bytes per second */
-    uint64_t shield;   /* level as rings have it, no higher */
+    uint64_t unit;     /* usage if all had 1 byte per second */
+    uint64_t capacity : 63;  /* bytes per second */
+    uint64_t is_watched : 1; /* may bind: its level is looked for */
 
-    uint64_t unit;  /* usage if all had 1 byte per second */
-    uint64_t level; /* at which it is full and stops those that still rise, or ORR_LEVEL_NONE */
-    uint64_t goal;  /* what level should be, as the others are now */
+    uint64_t shield; /* level as rings have it, no higher */
+    uint64_t level;  /* at which it is full and stops those that still rise, or ORR_LEVEL_NONE */
+    uint64_t goal;   /* what level should be, as the others are now */
     union {
         uint64_t key;   /* in the search `seen`: of its entry in the heap, or ORR_LEVEL_NONE */
         uint32_t local; /* in a full solve: its number */
@@ -109,7 +111,6 @@ typedef struct {
     uint32_t n_uses;                   /* both */
     uint32_t round, seen;              /* the last look, and search, that saw it */
     uint8_t mode;                      /* OrrLinkMode */
-    bool is_watched;                   /* may bind: its level is looked for */
     bool is_dirty : 1, is_relaxed : 1; /* in the lists of OrrFluid */
     bool is_raised : 1;                /* its level, at once, in the search `seen` */
     bool is_sound : 1;                 /* left and rising are those of its goal */

@@ -35,7 +35,6 @@ static void give(OrrLinkState *l, const OrrUse *use, const OrrReserve *r) {
 
 void orr_fluid_prefetch(const OrrFluid *f, uint32_t link) {
     __builtin_prefetch(&f->links[link], 1);
-    __builtin_prefetch((const char *)&f->links[link] + 64, 1);
 }
 
 bool orr_fluid_reserve(OrrFluid *f, const OrrReserve *r) {
