@@ -1,6 +1,7 @@
 /* Where the time of the compute stream went, and what communication cost: sums of whole
  * nanoseconds, so that the account of a rank adds up to its step. */
 #include "sim/exec/cause.h"
+#include "sim/exec/pass.h"
 #include "sim/exec/steady.h"
 
 #include <math.h>
@@ -136,6 +137,8 @@ void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step) {
     uint32_t n = x->bound->n_ranks;
     OrrRank *rank = &x->ranks[r];
     charge_kernels(x, r);
+    if (x->passes)
+        orr_pass__tails_charge(x, orr_pass__of(x, r));
     /* a step that ends on another stream (replayed traces): compute waits for that end */
     bool is_idle = orr_exec__lane(x, r, ORR_STREAM_COMPUTE)->state != ORR_LANE_RUNNING;
     if (is_idle && rank->idle_from_ns < x->now_ns) {
@@ -208,6 +211,8 @@ void orr_exec__result(OrrExec *x, OrrExecResult *result) {
     uint32_t n = x->bound->n_ranks, k = x->ended_step;
     const OrrProgram *p = x->bound->program;
     int64_t length;
+    for (uint32_t i = 0; x->passes && i < x->n_islands; i++)
+        orr_pass__tails_charge(x, &x->passes->islands[i]);
     orr_steady_is_reached(x->end_ns, n, 0, &result->first_step_ns);
     result->is_periodic = orr_steady_is_reached(x->end_ns, n, k, &length);
     int64_t end = INT64_MIN;

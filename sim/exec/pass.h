@@ -73,6 +73,7 @@ typedef struct {
 
 /* What comes after the meeting of a pass: see tail.c. */
 typedef struct {
+    const OrrItem *colls; /* its collectives, n_colls */
     uint32_t first_block, first_coll, n_colls;
     uint32_t n_owners, n_ends[ORR_PASS_LANES], n_rows;
     uint8_t owner[ORR_N_OWNERS];
@@ -82,6 +83,12 @@ typedef struct {
     int64_t *wait_ns;               /* [n_colls] the same, of the ranks that are executed for */
     OrrTailMember *rows;
 } OrrPassTail;
+
+/* Tails that an island has taken and not been charged for. */
+typedef struct {
+    uint32_t n;
+    int64_t begin_ns; /* of the last */
+} OrrTailsTaken;
 
 /* Islands whose members have the same hardware, plans and weights. */
 typedef struct {
@@ -140,7 +147,9 @@ typedef struct {
     uint32_t tp_completed; /* collectives of a member when the last pass had ended */
     uint32_t n_changes, room;
     OrrRateChange *changes; /* in order of time */
-    OrrPassWork *work;      /* of the pass under way; NULL: none */
+    OrrTailsTaken *taken;   /* [n_tails] in step taken_step */
+    uint32_t n_taken, taken_step;
+    OrrPassWork *work; /* of the pass under way; NULL: none */
 } OrrIslandPass;
 
 /* Of the time that a collective takes: OrrOwner. */
@@ -167,6 +176,7 @@ struct OrrPasses {
     uint32_t most_items, most_members;
     uint16_t loud_mask; /* external streams with communication that slows kernels */
     OrrIslandPass *islands;
+    OrrTailsTaken *taken; /* of all of them */
     OrrBegin *begins;
     OrrPassNeeds **needs; /* [n_roles][n_calls] */
     OrrPassNeed *all_needs;
@@ -232,6 +242,10 @@ void orr_pass__classes_new(OrrExec *x);
 void orr_pass__classes_clear(OrrExec *x);
 /* The pass, evaluated but for its tail, ends with @tail. */
 void orr_pass__tail_take(const OrrExec *x, OrrPassWork *w, const OrrPassTail *tail);
+/* The island has taken the tail of pass @w, if it has one. */
+void orr_pass__tail_count(OrrExec *x, OrrIslandPass *pass, const OrrPassWork *w);
+/* Charges the members of the island for the tails that they have taken. */
+void orr_pass__tails_charge(OrrExec *x, OrrIslandPass *pass);
 /* From a pass evaluated to its end, and what its members had been charged at its meeting. */
 OrrPassTail *orr_pass__tail_new(const OrrExec *x, const OrrPassWork *w,
                                 const int64_t (*before_ns)[ORR_N_OWNERS]);

@@ -1,4 +1,5 @@
-/* What a pass adds to the sums of its collectives, and to the order in which members came.
+/* What a pass, but for its tail (tail.c), adds to the sums of its collectives, and to the order in
+ * which members came.
  *
  * Sums are of whole nanoseconds below 2^53, so neither their order nor taking those that are the
  * same together matters. */
@@ -17,9 +18,8 @@ static void add(OrrCommSum *sum, const OrrCommSum *more) {
 
 void orr_exec__recursion_sums(OrrExec *x, const OrrPassWork *w, const uint32_t *list) {
     const OrrProgram *p = x->bound->program;
-    const OrrPassTail *tail = w->tail;
     uint32_t n_comms = p->n_colls + p->n_p2ps;
-    uint32_t n_colls = tail ? tail->first_coll : w->segment->n_items[ORR_STREAM_TP];
+    uint32_t n_colls = w->tail ? w->tail->first_coll : w->segment->n_items[ORR_STREAM_TP];
     OrrCommSum *sums = x->sums + (gsize)(w->step % ORR_WINDOWS) * n_comms;
     double same = 0; /* weight of those that are as the first */
     for (uint32_t i = 0; i < w->n; i++)
@@ -44,26 +44,6 @@ void orr_exec__recursion_sums(OrrExec *x, const OrrPassWork *w, const uint32_t *
             x->sums[(gsize)(m->outside_step % ORR_WINDOWS) * n_comms + m->outside_index]
                 .exposed_ns += (double)m->outside_ns * x->ranks[list[i]].weight;
     }
-    for (uint32_t j = 0; tail && j < tail->n_colls; j++)
-        add(&sums[collectives(x, w)[n_colls + j].what], &tail->sums[j]);
-}
-
-/* For the order in which members came: of the tail. */
-static void tail_meetings(OrrExec *x, const OrrPassWork *w, const uint32_t *list) {
-    const OrrPassTail *tail = w->tail;
-    const uint8_t *row = orr_pass__of(x, list[0])->class->row;
-    int64_t begin_ns = w->members[0].end_ns[1][tail->first_coll - 1];
-    for (uint32_t j = 0; j < tail->n_colls; j++) {
-        uint32_t what = collectives(x, w)[tail->first_coll + j].what;
-        OrrLaunch *launches = orr_exec__launch_of(x, 0, w->step, what);
-        const OrrLaunch *known = &launches[list[0]];
-        int64_t wait_ns = tail->wait_ns[j];
-        if (known->step == w->step + 1 && wait_ns < known->wait_ns)
-            continue;
-        for (uint32_t i = 0; i < w->n; i++)
-            launches[list[i]] =
-                (OrrLaunch){begin_ns + tail->rows[row[i]].launch_ns[j], wait_ns, w->step + 1};
-    }
 }
 
 /* For the order in which members came: see exec_priv.h. */
@@ -84,6 +64,4 @@ void orr_exec__recursion_meetings(OrrExec *x, const OrrPassWork *w, const uint32
                 (OrrLaunch){arrived - m->waits[j].wait_ns, wait_ns, w->step + 1};
         }
     }
-    if (w->tail)
-        tail_meetings(x, w, list);
 }

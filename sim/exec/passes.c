@@ -405,6 +405,9 @@ void orr_exec__passes_new(OrrExec *x) {
     p->islands = g_new0(OrrIslandPass, x->n_islands);
     for (uint32_t r = 0; r < x->bound->n_ranks; r++)
         note_island(x, r);
+    p->taken = orr_large_new(((gsize)x->n_islands * p->n_tails + 1) * sizeof *p->taken);
+    for (uint32_t i = 0; i < x->n_islands; i++)
+        p->islands[i].taken = p->taken + (gsize)i * p->n_tails;
     orr_pass__classes_new(x);
     p->begins = orr_large_new(x->bound->n_ranks * sizeof *p->begins);
     for (uint32_t r = 0; r < x->bound->n_ranks; r++)
@@ -444,6 +447,7 @@ void orr_exec__passes_clear(OrrExec *x) {
     g_free(p->need);
     g_free(p->shown);
     g_free(p->islands);
+    free(p->taken);
     free(p->begins);
     g_free(p);
 }

@@ -5,6 +5,7 @@
  * slows from outside is evaluated to the end once for each segment with such a meeting (passes.c);
  * of what follows the meeting is kept what others ask for, and added to the meeting's end from then
  * on. It is kept for islands that are alike together, and for members on the same hardware once.
+ * What it charges its members, and adds to the sums of collectives, is multiplied out once a step.
  * Cost: with all ranks different some 150 bytes a rank and segment that its role has. */
 #include "sim/exec/pass.h"
 
@@ -77,12 +78,6 @@ static void take_member(const OrrPassTail *tail, const OrrTailMember *row, OrrPa
         m->end_ns[0][tail->item[0][i]] = begin_ns + row->end_ns[i];
     for (uint32_t i = 0; i < tail->n_ends[1]; i++)
         m->end_ns[1][tail->item[1][i]] = begin_ns + tail->coll_end_ns[i];
-    for (uint32_t i = 0; i < tail->n_owners; i++)
-        if (row->owner_ns[i] != 0) {
-            if (m->owner_ns[tail->owner[i]] == 0)
-                m->touched[m->n_touched++] = tail->owner[i];
-            m->owner_ns[tail->owner[i]] += row->owner_ns[i];
-        }
 }
 
 void orr_pass__tail_take(const OrrExec *x, OrrPassWork *w, const OrrPassTail *tail) {
@@ -91,6 +86,66 @@ void orr_pass__tail_take(const OrrExec *x, OrrPassWork *w, const OrrPassTail *ta
     for (uint32_t m = 0; m < w->n; m++)
         if (w->members[m].same_as == m)
             take_member(tail, &tail->rows[row[m]], &w->members[m]);
+}
+
+void orr_pass__tail_count(OrrExec *x, OrrIslandPass *pass, const OrrPassWork *w) {
+    if (!w->tail)
+        return;
+    if (pass->taken_step != w->step)
+        orr_pass__tails_charge(x, pass);
+    pass->taken_step = w->step;
+    pass->n_taken++;
+    OrrTailsTaken *taken = &pass->taken[x->passes->tail_of[w->segment - x->compiled->segments]];
+    taken->n++;
+    taken->begin_ns = w->members[0].end_ns[1][w->tail->first_coll - 1];
+}
+
+/* In which order members came to its collectives: to the call that was waited at longest, the last
+ * one of equals. */
+static void note_launches(OrrExec *x, const OrrIslandPass *pass, const OrrPassTail *tail,
+                          int64_t begin_ns) {
+    const uint8_t *row = pass->class->row;
+    for (uint32_t j = 0; j < tail->n_colls; j++) {
+        OrrLaunch *launches = orr_exec__launch_of(x, 0, pass->taken_step, tail->colls[j].what);
+        const OrrLaunch *known = &launches[pass->first];
+        int64_t wait_ns = tail->wait_ns[j];
+        int64_t first_ns = begin_ns + tail->rows[row[0]].launch_ns[j];
+        bool is_known = known->step == pass->taken_step + 1;
+        if (is_known &&
+            (wait_ns < known->wait_ns || (wait_ns == known->wait_ns && first_ns < known->at_ns)))
+            continue;
+        for (uint32_t m = 0; m < pass->n; m++)
+            launches[pass->list[m]] = (OrrLaunch){begin_ns + tail->rows[row[m]].launch_ns[j],
+                                                  wait_ns, pass->taken_step + 1};
+    }
+}
+
+static void charge(OrrExec *x, const OrrIslandPass *pass, const OrrPassTail *tail, uint32_t n) {
+    for (uint32_t m = 0; m < pass->n; m++) {
+        const OrrTailMember *row = &tail->rows[pass->class->row[m]];
+        for (uint32_t i = 0; i < tail->n_owners; i++)
+            x->ranks[pass->list[m]].owner_ns[tail->owner[i]] += n * row->owner_ns[i];
+    }
+    for (uint32_t j = 0; j < tail->n_colls; j++) {
+        OrrCommSum *sum = orr_exec__sum_of(x, pass->taken_step, &tail->colls[j]);
+        sum->count += n * tail->sums[j].count;
+        sum->transfer_ns += n * tail->sums[j].transfer_ns;
+        sum->wait_ns += n * tail->sums[j].wait_ns;
+        sum->exposed_ns += n * tail->sums[j].exposed_ns;
+    }
+}
+
+void orr_pass__tails_charge(OrrExec *x, OrrIslandPass *pass) {
+    for (uint32_t t = 0; t < x->passes->n_tails && pass->n_taken > 0; t++) {
+        OrrTailsTaken *taken = &pass->taken[t];
+        if (taken->n == 0)
+            continue;
+        charge(x, pass, pass->class->tails[t], taken->n);
+        if (x->launches)
+            note_launches(x, pass, pass->class->tails[t], taken->begin_ns);
+        pass->n_taken -= taken->n;
+        taken->n = 0;
+    }
 }
 
 /* Room for a tail and all that it points to. */
@@ -168,6 +223,7 @@ OrrPassTail *orr_pass__tail_new(const OrrExec *x, const OrrPassWork *w,
     OrrPassTail sizes = {.n_rows = class->n_rows};
     sizes.first_coll = x->passes->meeting[w->segment - x->compiled->segments];
     sizes.n_colls = w->segment->n_items[ORR_STREAM_TP] - sizes.first_coll;
+    sizes.colls = x->compiled->items + w->segment->first_item[ORR_STREAM_TP] + sizes.first_coll;
     for (uint32_t j = 0; j < sizes.first_coll; j++)
         sizes.first_block =
             MAX(sizes.first_block, x->passes->need[w->segment->first_item[ORR_STREAM_TP] + j]);

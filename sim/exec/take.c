@@ -163,6 +163,7 @@ static void schedule(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, int64_t at
 /* All members have ended the pass. */
 static void end_pass(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, const uint32_t *list) {
     orr_exec__recursion_sums(x, w, list);
+    orr_pass__tail_count(x, pass, w);
     if (pass->work) {
         pass->work = NULL;
         w->next = x->passes->spare;
