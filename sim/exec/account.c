@@ -26,18 +26,17 @@ OrrOwner orr_exec__wait_owner(const OrrExec *x, const OrrEnded *e) {
  * Returns what is left: the time before its launch. */
 static int64_t charge_span(OrrExec *x, uint32_t r, const OrrEnded *e, int64_t end_ns, int64_t from,
                            int64_t to) {
-    OrrRank *rank = &x->ranks[r];
     OrrItem item = {.type = e->type, .what = e->what};
     bool takes_sms;
     uint32_t purpose = orr_exec__purpose(x, &item, &takes_sms);
     int64_t wait = overlap(from, to, e->start_ns, e->arrived_ns);
     int64_t transfer = overlap(from, to, e->arrived_ns, end_ns);
-    rank->owner_ns[orr_exec__wait_owner(x, e)] += wait;
-    rank->owner_ns[ORR_OWN_EXPOSED_FIRST + purpose] += transfer;
+    *orr_exec__owner_ns(x, r, orr_exec__wait_owner(x, e)) += wait;
+    *orr_exec__owner_ns(x, r, ORR_OWN_EXPOSED_FIRST + purpose) += transfer;
     uint32_t n = x->bound->program->n_colls + x->bound->program->n_p2ps;
     OrrCommSum *sum =
         &x->sums[(e->step % ORR_WINDOWS) * n + orr_exec__sum_index(x, e->type, e->what)];
-    sum->exposed_ns += (double)(wait + transfer) * rank->weight;
+    sum->exposed_ns += (double)(wait + transfer) * x->bound->weight[r];
     return to - from - wait - transfer;
 }
 
@@ -45,7 +44,6 @@ static int64_t charge_span(OrrExec *x, uint32_t r, const OrrEnded *e, int64_t en
  * launch to the communication that it had waited for itself (a receive before a gather, say), then
  * to the host if that was late, else to whatever kept its stream busy: its own kind. */
 static void charge_comm(OrrExec *x, uint32_t r, uint32_t q, int64_t free_ns, int64_t ready_ns) {
-    OrrRank *rank = &x->ranks[r];
     const OrrTrail *trail = orr_exec__trail(x, r, q);
     const OrrEnded *e = &trail->ended;
     int64_t before = charge_span(x, r, e, *orr_exec__free_ns(x, r, q), free_ns, ready_ns);
@@ -55,43 +53,42 @@ static void charge_comm(OrrExec *x, uint32_t r, uint32_t q, int64_t free_ns, int
     OrrItem item = {.type = e->type, .what = e->what};
     bool takes_sms;
     uint32_t purpose = orr_exec__purpose(x, &item, &takes_sms);
-    rank->owner_ns[e->is_issue_bound ? ORR_OWN_HOST : (int)ORR_OWN_EXPOSED_FIRST + (int)purpose] +=
-        before;
+    uint32_t owner = e->is_issue_bound ? ORR_OWN_HOST : (uint32_t)ORR_OWN_EXPOSED_FIRST + purpose;
+    *orr_exec__owner_ns(x, r, owner) += before;
 }
 
 /* The compute stream was idle from its last end to @start_ns; until @ready_ns it waited for stream
  * @cause, then for the host. */
 void orr_exec__idle(OrrExec *x, uint32_t r, uint32_t cause, int64_t ready_ns, int64_t start_ns) {
-    OrrRank *rank = &x->ranks[r];
-    int64_t free_ns = rank->idle_from_ns;
+    int64_t free_ns = x->idle_from_ns[r], *host_ns = orr_exec__owner_ns(x, r, ORR_OWN_HOST);
     if (start_ns <= free_ns)
         return;
-    rank->idle_from_ns = start_ns;
+    x->idle_from_ns[r] = start_ns;
     if (ready_ns > free_ns) {
         const OrrEnded *e = &orr_exec__trail(x, r, cause)->ended;
         if (cause != ORR_STREAM_HOST && e->is_set && e->type != ORR_ITEM_BLOCK)
             charge_comm(x, r, cause, free_ns, ready_ns);
         else
-            rank->owner_ns[ORR_OWN_HOST] += ready_ns - free_ns;
+            *host_ns += ready_ns - free_ns;
     }
-    rank->owner_ns[ORR_OWN_HOST] += start_ns - MAX(ready_ns, free_ns);
+    *host_ns += start_ns - MAX(ready_ns, free_ns);
 }
 
 void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     OrrCommSum *sum = orr_exec__sum_of(x, orr_exec__lane(x, r, s)->step, item);
-    double weight = x->ranks[r].weight;
+    double weight = x->bound->weight[r];
     sum->count += weight;
     sum->transfer_ns += (double)(x->now_ns - *orr_exec__arrived_ns(x, r, s)) * weight;
     sum->wait_ns +=
         (double)(*orr_exec__arrived_ns(x, r, s) - *orr_exec__start_ns(x, r, s)) * weight;
 }
 
-static void add_block(const OrrExec *x, uint32_t hw, uint32_t block, uint32_t times,
-                      int64_t owner_ns[ORR_N_OWNERS]) {
-    const OrrBlockTime *t = &x->compiled->times[(gsize)hw * x->compiled->n_blocks + block];
+static void add_block(OrrExec *x, uint32_t r, uint32_t block, uint32_t times) {
+    gsize hw = x->bound->hw[r];
+    const OrrBlockTime *t = &x->compiled->times[hw * x->compiled->n_blocks + block];
     const OrrShare *share = &x->compiled->shares[t->first_share];
     for (uint32_t i = 0; i < t->n_shares; i++)
-        owner_ns[share[i].kind] += times * share[i].ns;
+        *orr_exec__owner_ns(x, r, share[i].kind) += times * share[i].ns;
 }
 
 /* Charges the kernels of all blocks that the compute stream has ended and that are not charged yet:
@@ -103,8 +100,7 @@ static void charge_kernels(OrrExec *x, uint32_t r) {
     uint32_t n = role->rows[role->n_calls].base[ORR_STREAM_COMPUTE];
     rank->accounted = to;
     for (uint32_t i = 0; to - from == n && i < role->n_step_blocks; i++)
-        add_block(x, x->bound->hw[r], role->step_blocks[i].block, role->step_blocks[i].times,
-                  rank->owner_ns);
+        add_block(x, r, role->step_blocks[i].block, role->step_blocks[i].times);
     if (to - from == n)
         return;
     for (uint32_t call = 0; from < to;) {
@@ -116,7 +112,7 @@ static void charge_kernels(OrrExec *x, uint32_t r) {
         uint32_t item = from++ % n - role->rows[call].base[ORR_STREAM_COMPUTE];
         const OrrItem *block = &x->compiled->items[cs->first_item[ORR_STREAM_COMPUTE] + item];
         if (block->type == ORR_ITEM_BLOCK)
-            add_block(x, x->bound->hw[r], block->what, 1, rank->owner_ns);
+            add_block(x, r, block->what, 1);
     }
 }
 
@@ -125,7 +121,7 @@ static void check_account(const OrrExec *x, uint32_t r, uint32_t step) {
     int64_t sum = 0;
     int64_t begin = step > 0 ? x->end_ns[(gsize)(step - 1) * x->bound->n_ranks + r] : 0;
     for (uint32_t o = 0; o < ORR_N_OWNERS; o++)
-        sum += x->ranks[r].owner_ns[o];
+        sum += *orr_exec__owner_ns(x, r, o);
     if (sum != x->now_ns - begin)
         g_error("self-check: the account of rank %u in step %u adds up to %" G_GINT64_FORMAT
                 " ns of %" G_GINT64_FORMAT,
@@ -135,22 +131,23 @@ static void check_account(const OrrExec *x, uint32_t r, uint32_t step) {
 /* Rank @r has ended step @step, with an item of stream @s: its account of the step is complete. */
 void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step) {
     uint32_t n = x->bound->n_ranks;
-    OrrRank *rank = &x->ranks[r];
     charge_kernels(x, r);
     if (x->passes)
         orr_pass__tails_charge(x, orr_pass__of(x, r));
     /* a step that ends on another stream (replayed traces): compute waits for that end */
     bool is_idle = orr_exec__lane(x, r, ORR_STREAM_COMPUTE)->state != ORR_LANE_RUNNING;
-    if (is_idle && rank->idle_from_ns < x->now_ns) {
-        rank->owner_ns[ORR_OWN_STEP_END] += x->now_ns - rank->idle_from_ns;
-        rank->idle_from_ns = x->now_ns;
+    if (is_idle && x->idle_from_ns[r] < x->now_ns) {
+        *orr_exec__owner_ns(x, r, ORR_OWN_STEP_END) += x->now_ns - x->idle_from_ns[r];
+        x->idle_from_ns[r] = x->now_ns;
     }
     if (x->options->self_check && is_idle)
         check_account(x, r, step);
     int64_t *window = x->window_ns + ((gsize)(step % ORR_WINDOWS) * n + r) * ORR_N_OWNERS;
-    if (step < x->max_steps) /* else beyond the last */
-        memcpy(window, rank->owner_ns, sizeof rank->owner_ns);
-    memset(rank->owner_ns, 0, sizeof rank->owner_ns);
+    for (uint32_t o = 0; o < ORR_N_OWNERS; o++) {
+        if (step < x->max_steps) /* else beyond the last */
+            window[o] = *orr_exec__owner_ns(x, r, o);
+        *orr_exec__owner_ns(x, r, o) = 0;
+    }
     if (step == x->max_steps)
         return;
     x->end_ns[(gsize)step * n + r] = x->now_ns;

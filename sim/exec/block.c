@@ -57,7 +57,7 @@ static int64_t walk(OrrExec *x, uint32_t r, OrrProgress *p, int64_t limit_ns, bo
             return INT64_MAX;
         }
         p->extra_ns += end - p->begun_ns - drawn(p, ns[k->kernel]);
-        if (is_real && rank->is_probed)
+        if (is_real && orr_exec__is_probed(x, r))
             show_kernel(x, r, k, p->begun_ns, end);
         if (++p->kernel == block->n_kernels)
             return end;
@@ -117,7 +117,7 @@ static void charge_draw(OrrExec *x, uint32_t r, const OrrProgress *p, const OrrB
     const OrrShare *share = &x->compiled->shares[t->first_share], *longest = share;
     for (uint32_t i = 1; i < t->n_shares; i++)
         longest = share[i].ns > longest->ns ? &share[i] : longest;
-    x->ranks[r].owner_ns[longest->kind] += more;
+    *orr_exec__owner_ns(x, r, longest->kind) += more;
 }
 
 /* Walks ahead to the end that the present rates make. */
@@ -164,7 +164,7 @@ void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item
     const OrrBlockTime *t =
         &x->compiled->times[(gsize)x->bound->hw[r] * x->compiled->n_blocks + item->what];
     int64_t start = *orr_exec__start_ns(x, r, s);
-    bool is_shown = rank->is_probed || x->options->self_check;
+    bool is_shown = orr_exec__is_probed(x, r) || x->options->self_check;
     if (p->is_walked && !is_shown && p->kernel < x->compiled->blocks[p->block].n_kernels) {
         p->gap_ns = p->goal_gap_ns;
         p->extra_ns = p->goal_extra_ns;
@@ -177,8 +177,8 @@ void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item
         p->gap_ns = x->now_ns - start - t->work_ns;
     }
     charge_draw(x, r, p, t);
-    rank->owner_ns[ORR_OWN_HOST] += p->gap_ns;
-    rank->owner_ns[ORR_OWN_INTERFERENCE] += p->extra_ns;
+    *orr_exec__owner_ns(x, r, ORR_OWN_HOST) += p->gap_ns;
+    *orr_exec__owner_ns(x, r, ORR_OWN_INTERFERENCE) += p->extra_ns;
 }
 
 /* Lowers the rates to what resident kernels leave: those of the island, or external ones. */

@@ -127,7 +127,7 @@ static ORR_INLINE uint32_t missing_of(const OrrExec *x, uint32_t r, uint32_t k, 
             return needs[i].stream;
     }
     *need = call->n_synced;
-    return x->ranks[r].n_synced < *need ? ORR_STREAM_HOST : ORR_N_STREAMS;
+    return x->n_synced[r] < *need ? ORR_STREAM_HOST : ORR_N_STREAMS;
 }
 
 /* Whether lane @k has all that it waits for from outside; if not, it waits for the first that is

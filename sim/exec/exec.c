@@ -44,11 +44,9 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
         x->to_end[k] = bound->n_ranks;
     for (uint32_t r = 0; r < bound->n_ranks; r++) {
         x->ranks[r].role = &x->compiled->roles[bound->role[r]];
-        x->ranks[r].weight = bound->weight[r];
         for (int c = 0; c < 2; c++)
             x->ranks[r].rate[c] = x->ranks[r].outer[c] = ORR_RATE_ONE;
         x->ranks[r].sync_index = ORR_NONE;
-        x->ranks[r].is_probed = options->probe && options->is_probed && options->is_probed[r];
     }
     orr_exec__causes_new(x);
     if (options->has_launches)

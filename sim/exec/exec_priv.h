@@ -83,17 +83,10 @@ typedef struct {
 /* What most events of a rank touch comes first, a cache line; then what passes and rates do. */
 typedef struct {
     const OrrCompiledRole *role;
-    int64_t idle_from_ns; /* idle time of the compute stream is accounted up to here */
-    int64_t host_base_ns; /* issue time = base + host time of the program so far */
-    uint32_t weight;      /* of OrrBound */
     uint32_t island;
     uint16_t waiting_for[ORR_N_STREAMS]; /* streams whose head waits for this one, a bit each */
-    uint32_t n_synced;                   /* host synchronisations that have returned */
-    uint8_t is_probed;
-    /* the line ends here */
     uint32_t rate[2];  /* of its kernels: the least of outer and what inner leaves */
     uint32_t outer[2]; /* what external communication leaves; of old while changes are noted */
-    int64_t owner_ns[ORR_N_OWNERS];     /* what passes charge lies in its second half */
     uint8_t resident[ORR_N_COMM_KINDS]; /* external kernels on the GPU that slow others */
     uint8_t inner[ORR_N_COMM_KINDS];    /* those of the island */
     uint32_t accounted;                 /* blocks whose kernels are in owner_ns */
@@ -258,12 +251,17 @@ typedef struct {
     int64_t now_ns;
     uint32_t max_steps, n_places;
     OrrRank *ranks;
+    int64_t *idle_from_ns; /* [n_ranks] idle time of the compute stream is accounted up to here */
+    int64_t *host_base_ns; /* [n_ranks] issue time = base + host time of the program so far */
+    uint32_t *n_synced;    /* [n_ranks] host synchronisations that have returned */
     /* Streams of ranks, by orr_exec__at: those of the members of an island lie side by side. */
     uint32_t *first_at;             /* [n_ranks] of its first stream */
     uint32_t row_at[ORR_N_STREAMS]; /* of a stream, beyond the first */
     uint32_t n_members;             /* room in each row: a power of two */
     int64_t *free_ns;               /* end of the last item */
     int64_t *start_ns, *arrived_ns; /* of the current item: launch, last arrival */
+    int64_t *owner_ns;              /* see orr_exec__owner_ns */
+    uint32_t *owner_at;
     OrrLane *lanes;
     OrrPredecessor *preds;
     uint32_t *generations; /* of the end of its block */
@@ -306,6 +304,14 @@ static inline uint32_t *orr_exec__generation(const OrrExec *x, uint32_t r, uint3
 }
 static inline OrrTrail *orr_exec__trail(const OrrExec *x, uint32_t r, uint32_t s) {
     return &x->trails[orr_exec__at(x, r, s)];
+}
+/* What rank @r is charged for an owner, since its last step; of the members of an island side by
+ * side. */
+static inline int64_t *orr_exec__owner_ns(const OrrExec *x, uint32_t r, uint32_t owner) {
+    return &x->owner_ns[x->owner_at[r] + owner * x->n_members];
+}
+static inline bool orr_exec__is_probed(const OrrExec *x, uint32_t r) {
+    return x->options->probe && x->options->is_probed && x->options->is_probed[r];
 }
 /* Where the stream is: to look at, or to change it of this rank alone. */
 static inline const OrrLane *orr_exec__lane(const OrrExec *x, uint32_t r, uint32_t s) {

@@ -85,7 +85,16 @@ static void lanes_new(OrrExec *x, const OrrBoundGroup *tp) {
     for (uint32_t i = 0; tp && i < tp->n_groups; i++)
         for (uint32_t m = tp->first_member[i]; m < tp->first_member[i + 1]; m++)
             x->first_at[tp->members[m]] += m - tp->first_member[i];
-    gsize n = (gsize)x->n_islands * n_rows * x->n_members;
+    x->owner_at = orr_large_new((x->bound->n_ranks + 1) * sizeof *x->owner_at);
+    for (uint32_t r = 0; r < x->bound->n_ranks; r++)
+        x->owner_at[r] = x->first_at[r] / n_rows / x->n_members * ORR_N_OWNERS * x->n_members +
+                         x->first_at[r] % x->n_members;
+    gsize n = (gsize)x->n_islands * ORR_N_OWNERS * x->n_members;
+    x->owner_ns = orr_large_new(n * sizeof *x->owner_ns);
+    x->idle_from_ns = orr_large_new(x->bound->n_ranks * sizeof *x->idle_from_ns);
+    x->host_base_ns = orr_large_new(x->bound->n_ranks * sizeof *x->host_base_ns);
+    x->n_synced = orr_large_new(x->bound->n_ranks * sizeof *x->n_synced);
+    n = (gsize)x->n_islands * n_rows * x->n_members;
     x->free_ns = orr_large_new(n * sizeof *x->free_ns);
     x->start_ns = orr_large_new(n * sizeof *x->start_ns);
     x->arrived_ns = orr_large_new(n * sizeof *x->arrived_ns);
@@ -99,6 +108,11 @@ static void lanes_new(OrrExec *x, const OrrBoundGroup *tp) {
 
 static void lanes_clear(OrrExec *x) {
     free(x->first_at);
+    free(x->owner_at);
+    free(x->owner_ns);
+    free(x->idle_from_ns);
+    free(x->host_base_ns);
+    free(x->n_synced);
     free(x->free_ns);
     free(x->start_ns);
     free(x->arrived_ns);

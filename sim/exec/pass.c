@@ -71,11 +71,10 @@ bool orr_pass__is_host_ahead(const OrrExec *x, uint32_t r, uint32_t key) {
     uint32_t n = orr_pass__members(x, r, &list);
     int64_t base_ns = INT64_MIN;
     for (uint32_t m = 0; m < n; m++) {
-        const OrrRank *rank = &x->ranks[list[m]];
         const OrrBegin *b = &x->passes->begins[list[m]];
-        if (rank->n_synced < n_synced)
+        if (x->n_synced[list[m]] < n_synced)
             return false;
-        base_ns = MAX(base_ns, rank->host_base_ns);
+        base_ns = MAX(base_ns, x->host_base_ns[list[m]]);
         first_ns = b->key[0] == key ? MIN(first_ns, b->begin_ns[0]) : first_ns;
         first_ns = b->key[1] == key ? MIN(first_ns, b->begin_ns[1]) : first_ns;
     }

@@ -23,14 +23,14 @@ void orr_exec__recursion_sums(OrrExec *x, const OrrPassWork *w, const uint32_t *
     OrrCommSum *sums = x->sums + (gsize)(w->step % ORR_WINDOWS) * n_comms;
     double same = 0; /* weight of those that are as the first */
     for (uint32_t i = 0; i < w->n; i++)
-        same += w->members[i].same_as == 0 ? x->ranks[list[i]].weight : 0;
+        same += w->members[i].same_as == 0 ? x->bound->weight[list[i]] : 0;
     for (uint32_t j = 0; j < n_colls; j++) {
         OrrCommSum all = {0};
         for (uint32_t i = 0; i < w->n; i++) {
             const OrrPassWait *wait = &w->members[i].waits[j];
             if (i > 0 && w->members[i].same_as == 0)
                 continue;
-            double weight = i == 0 ? same : x->ranks[list[i]].weight;
+            double weight = i == 0 ? same : x->bound->weight[list[i]];
             all.count += weight;
             all.transfer_ns += (double)wait->transfer_ns * weight;
             all.wait_ns += (double)wait->wait_ns * weight;
@@ -42,7 +42,7 @@ void orr_exec__recursion_sums(OrrExec *x, const OrrPassWork *w, const uint32_t *
         const OrrPassMember *m = &w->members[w->members[i].same_as];
         if (m->outside_ns > 0)
             x->sums[(gsize)(m->outside_step % ORR_WINDOWS) * n_comms + m->outside_index]
-                .exposed_ns += (double)m->outside_ns * x->ranks[list[i]].weight;
+                .exposed_ns += (double)m->outside_ns * x->bound->weight[list[i]];
     }
 }
 

@@ -75,7 +75,6 @@ static bool tell_blocks(OrrExec *x, OrrPassWork *w, uint32_t m, int64_t until_ns
     const OrrPassMember *e = result_of(w, m);
     OrrPassStart *s = &w->starts[m];
     uint32_t r = w->members[m].rank, n = w->segment->n_items[ORR_STREAM_COMPUTE], was = s->n_told;
-    OrrRank *rank = &x->ranks[r];
     OrrLane *l = orr_exec__own_lane(x, r, ORR_STREAM_COMPUTE);
     int64_t *free_ns = orr_exec__free_ns(x, r, ORR_STREAM_COMPUTE);
     while (s->n_told < n && e->end_ns[0][s->n_told] <= until_ns)
@@ -93,8 +92,8 @@ static bool tell_blocks(OrrExec *x, OrrPassWork *w, uint32_t m, int64_t until_ns
         l->state = ORR_LANE_BLOCKED;
         orr_exec__settle_head(x, r, ORR_STREAM_COMPUTE);
         for (uint32_t i = 0; i < e->n_touched; i++)
-            rank->owner_ns[e->touched[i]] += e->owner_ns[e->touched[i]];
-        rank->idle_from_ns = *free_ns;
+            *orr_exec__owner_ns(x, r, e->touched[i]) += e->owner_ns[e->touched[i]];
+        x->idle_from_ns[r] = *free_ns;
         orr_pass__end_rates(x, r, false);
         w->n_told++;
     }
@@ -283,10 +282,9 @@ static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
     }
     for (uint32_t m = 0; m < n; m++) {
         const OrrPassMember *e = result_of(w, m);
-        OrrRank *rank = &x->ranks[list[m]];
         for (uint32_t i = 0; i < e->n_touched; i++)
-            rank->owner_ns[e->touched[i]] += e->owner_ns[e->touched[i]];
-        rank->idle_from_ns = *orr_exec__free_ns(x, list[m], ORR_STREAM_COMPUTE);
+            *orr_exec__owner_ns(x, list[m], e->touched[i]) += e->owner_ns[e->touched[i]];
+        x->idle_from_ns[list[m]] = *orr_exec__free_ns(x, list[m], ORR_STREAM_COMPUTE);
         orr_pass__end_rates(x, list[m], false);
     }
     pass->tp_completed = orr_exec__lane(x, list[0], ORR_STREAM_TP)->completed;
@@ -300,10 +298,7 @@ static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
 /* What the end of a pass touches. */
 static void prefetch(const OrrExec *x, const uint32_t *list, uint32_t n) {
     for (uint32_t m = 0; m < n; m++) {
-        const OrrRank *rank = &x->ranks[list[m]];
         __builtin_prefetch(orr_exec__trail(x, list[m], ORR_STREAM_TP), 1);
-        for (uint32_t o = 0; o < ORR_N_OWNERS; o += 8) /* a cache line */
-            __builtin_prefetch(&rank->owner_ns[o], 1);
     }
 }
 

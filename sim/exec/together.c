@@ -157,7 +157,7 @@ static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_
         uint32_t lacks = look_at_waits(x, list[i], s, &waits, &ready[i]);
         if (i == 0)
             missing = lacks;
-        if (lacks != missing || x->ranks[list[i]].n_synced < syncs)
+        if (lacks != missing || x->n_synced[list[i]] < syncs)
             return false;
     }
     if (missing) {
@@ -166,7 +166,7 @@ static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_
     }
     int64_t issue_ns = l->step * all->host_ns + row->host_ns + item->issue_ns;
     for (uint32_t i = 0; i < n; i++)
-        start_ns[i] = start(x, list[i], s, &ready[i], x->ranks[list[i]].host_base_ns + issue_ns);
+        start_ns[i] = start(x, list[i], s, &ready[i], x->host_base_ns[list[i]] + issue_ns);
     orr_convoy__arrive(x, list, n, s, x->bound->program->p2ps[item->what].first_part, start_ns);
     return true;
 }
@@ -227,7 +227,7 @@ static void sum_up(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, con
     int64_t count = 0, transfer_ns = 0, wait_ns = 0;
     for (uint32_t i = 0; i < n; i++) {
         int64_t arrived_ns = *orr_exec__arrived_ns(x, list[i], s);
-        int64_t weight = x->ranks[list[i]].weight;
+        int64_t weight = x->bound->weight[list[i]];
         count += weight;
         transfer_ns += (end_ns[i] - arrived_ns) * weight;
         wait_ns += (arrived_ns - *orr_exec__start_ns(x, list[i], s)) * weight;
@@ -244,9 +244,8 @@ void orr_together__complete(OrrExec *x, const uint32_t *list, uint32_t n, uint32
     const OrrLane *first = orr_exec__lane(x, list[0], s);
     sum_up(x, list, n, s, item, end_ns);
     for (uint32_t i = 0; i < n; i++) {
-        OrrRank *rank = &x->ranks[list[i]];
         OrrLane *l = orr_exec__own_lane(x, list[i], s);
-        if (rank->is_probed) {
+        if (orr_exec__is_probed(x, list[i])) {
             x->now_ns = end_ns[i];
             orr_lane__probe(x, list[i], s, item);
         }
