@@ -124,7 +124,7 @@ static void charge(OrrExec *x, const OrrIslandPass *pass, const OrrPassTail *tai
     for (uint32_t m = 0; m < pass->n; m++) {
         const OrrTailMember *row = &tail->rows[pass->class->row[m]];
         for (uint32_t i = 0; i < tail->n_owners; i++)
-            x->ranks[pass->list[m]].owner_ns[tail->owner[i]] += n * row->owner_ns[i];
+            *orr_exec__owner_ns(x, pass->list[m], tail->owner[i]) += n * row->owner_ns[i];
     }
     for (uint32_t j = 0; j < tail->n_colls; j++) {
         OrrCommSum *sum = orr_exec__sum_of(x, pass->taken_step, &tail->colls[j]);
