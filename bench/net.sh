@@ -4,18 +4,14 @@
 # heap. Not part of make check.
 # Usage, in the build folder: ../bench/net.sh [SCALE]; SCALE by default is measured.
 set -eu
-top=$(cd "$(dirname "$0")/.." && pwd)
 orrery=${ORRERY:-./orrery}
 runs=${RUNS:-3}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-libraries=$(pkg-config --cflags --libs glib-2.0)
 scale=${1:-}
 if [ -z "$scale" ]; then
-    # shellcheck disable=SC2086 # several words
-    cc -O2 -std=gnu11 -I"$top" "$top/bench/bench_hold.c" "$top/sim/core/queue.c" -o "$work/hold" \
-        $libraries -lm
-    "$work/hold" >"$work/holds"
+    make -s bench_hold
+    ./bench_hold >"$work/holds"
     scale=$(awk '$1 == "heap4" && $2 == 10000 {printf "%.3f", $3 / 50}' "$work/holds")
     echo "machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(nproc) processors"
     awk '{printf "hold, %s, %d pending: %.1f ns\n", $1, $2, $3; v[$1 $2] = $3}
@@ -59,12 +55,11 @@ row "hierarchical all_reduce, 8 x 2,048 ranks" 20 2048 all_reduce 1GiB -c h100-i
     NCCL_ALGO=hierarchical
 
 printf '\nsolver: random pairs on a tree of 16,384 hosts without oversubscription, paths by hash\n'
-# shellcheck disable=SC2086 # several words
-cc -O2 -std=gnu11 -I"$top" "$top/bench/bench_net.c" "$top"/sim/net/*.c "$top/sim/base/large.c" -o "$work/net" $libraries -lm
+make -s bench_net
 for flows in 1000 10000 30000 100000; do
-    "$work/net" "$flows" $((flows >= 100000 ? 1000 : 20000)) | sed 's/^/  /'
+    ./bench_net "$flows" $((flows >= 100000 ? 1000 : 20000)) | sed 's/^/  /'
 done
 printf '\nsolver: random pairs over the uplinks of two pods, rings of 500 links beside them\n'
 for rings in 0 20 128; do
-    "$work/net" 1000 10000 0 "$rings" | sed 's/^/  /'
+    ./bench_net 1000 10000 0 "$rings" | sed 's/^/  /'
 done
