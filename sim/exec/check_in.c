@@ -170,8 +170,8 @@ static bool ask(OrrExec *x, uint32_t r, const Call *call, uint32_t n) {
     return ++orr_pass__of(x, r)->n_ready == n;
 }
 
-/* Whether all members lack the first that lane @k waits for, as a rule what is to be received; if
- * so they wait for it. */
+/* Whether the first that lane @k waits for, as a rule what is to be received, is lacked by all
+ * members; if so they wait for it. */
 static bool all_lack(OrrExec *x, const OrrIslandPass *pass, const Call *call, uint32_t k) {
     const OrrPassNeed *first = call->needs->needs[k];
     if (call->needs->n[k] == 0 || !x->is_external[first->stream])
@@ -181,10 +181,8 @@ static bool all_lack(OrrExec *x, const OrrIslandPass *pass, const Call *call, ui
         if (orr_exec__lane(x, pass->list[m], q)->completed >= n ||
             x->passes->begins[pass->list[m]].key[k] == call->key)
             return false;
-    for (uint32_t m = 0; m < pass->n; m++) {
-        orr_exec__block_on(x, pass->list[m], s, q, n);
-        orr_exec__hold(x, pass->list[m], s, true);
-    }
+    orr_exec__block_all_on(x, pass->list, pass->n, s, q, n);
+    orr_exec__hold_all(x, pass->list, pass->n, s, true);
     return true;
 }
 
@@ -197,6 +195,59 @@ static bool ask_all(OrrExec *x, const OrrIslandPass *pass, const Call *call) {
     for (uint32_t m = 0; m < pass->n && n_lacking < n_lanes; m++)
         is_due |= ask(x, pass->list[m], call, pass->n);
     return is_due;
+}
+
+/* Members of whom it is noted since when lane @k has what it waits for. */
+static uint32_t n_noted(const OrrExec *x, const OrrIslandPass *pass, const Call *call, uint32_t k) {
+    uint32_t n = 0;
+    for (uint32_t m = 0; m < pass->n; m++)
+        n += x->passes->begins[pass->list[m]].key[k] == call->key;
+    return n;
+}
+
+/* Whether all members are at one place with all that the call asks for, and with what is noted. */
+static bool are_alike(const OrrExec *x, const OrrIslandPass *pass, const Call *call) {
+    uint32_t n_synced = 0;
+    for (uint32_t k = 0; k < call->needs->n_lanes; k++) {
+        uint32_t noted = n_noted(x, pass, call, k);
+        if (noted > 0 && noted < pass->n)
+            return false;
+        for (uint32_t i = 0; i < call->needs->n[k]; i++)
+            if (orr_exec__is_apart(x, pass->first, call->needs->needs[k][i].stream))
+                return false;
+    }
+    for (uint32_t m = 0; m < pass->n && call->n_synced > 0; m++)
+        n_synced += x->n_synced[pass->list[m]] >= call->n_synced;
+    return n_synced == 0 || n_synced == pass->n;
+}
+
+/* As has_begin of all members, who are alike. */
+static bool have_begun(OrrExec *x, OrrIslandPass *pass, const Call *call, uint32_t k) {
+    uint32_t s = orr_pass_lane[k], need;
+    if (x->passes->begins[pass->first].key[k] == call->key)
+        return true;
+    if (orr_exec__is_blocked(x, pass->first, s))
+        return false;
+    uint32_t missing = missing_of(x, pass->first, k, call, &need);
+    orr_exec__block_all_on(x, pass->list, pass->n, s, missing, need);
+    orr_exec__hold_all(x, pass->list, pass->n, s,
+                       missing < ORR_N_STREAMS && x->is_external[missing]);
+    for (uint32_t m = 0; m < pass->n && missing == ORR_N_STREAMS; m++)
+        begin(x, pass, pass->list[m], k, call);
+    return missing == ORR_N_STREAMS;
+}
+
+/* As ask_all where both streams of all members are at one place. */
+static bool ask_alike(OrrExec *x, OrrIslandPass *pass, const Call *call) {
+    bool is_ready = have_begun(x, pass, call, 0);
+    if (call->needs->n_lanes > 1)
+        is_ready &= have_begun(x, pass, call, 1);
+    if (!is_ready)
+        return false;
+    for (uint32_t k = 0; k < call->needs->n_lanes; k++)
+        orr_exec__joint_lane(x, pass->first, orr_pass_lane[k])->state = ORR_LANE_CHECKED;
+    pass->n_ready += pass->n;
+    return pass->n_ready == pass->n;
 }
 
 /* Whether the other stream can still do something that belongs before this pass. @has_items: it has
@@ -259,14 +310,19 @@ static bool check_in(OrrExec *x, OrrIslandPass *pass, bool is_in_step) {
     bool has_tp = call.needs->n_lanes > 1;
     if (has_tp ? !is_at(t, c) : t->state != ORR_LANE_DONE)
         return false;
-    for (uint32_t m = 0; m < n && !is_in_step; m++) {
+    bool is_joint = n > 1 && orr_exec__join(x, r, ORR_STREAM_COMPUTE) &&
+                    (!has_tp || orr_exec__join(x, r, ORR_STREAM_TP));
+    for (uint32_t m = 0; m < n && !is_in_step && !is_joint; m++) {
         if (!is_at(orr_exec__lane(x, pass->list[m], ORR_STREAM_COMPUTE), c) ||
             (has_tp && !is_at(orr_exec__lane(x, pass->list[m], ORR_STREAM_TP), c)))
             return false;
     }
-    if (is_disturbed(x, r) && !orr_pass__can_be_open(x, r, call.key))
+    if (is_disturbed(x, r) && !orr_pass__can_be_open(x, r, call.key)) {
         orr_pass__release(x, r, call.key);
-    else if (ask_all(x, pass, &call))
+        return true;
+    }
+    is_joint = is_joint && are_alike(x, pass, &call);
+    if (is_joint ? ask_alike(x, pass, &call) : ask_all(x, pass, &call))
         schedule(x, &call, pass->list, n);
     return true;
 }

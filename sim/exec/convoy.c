@@ -264,6 +264,8 @@ static void end_together(OrrExec *x, const OrrConvoy *c) {
         orr_exec__pair_over(x, places[i]);
     }
     for (int k = 0; k < 2; k++)
+        orr_exec__joint_lane(x, list[k][0], streams[k])->pending = 0;
+    for (int k = 0; k < 2; k++)
         orr_together__complete(x, list[k], n, streams[k], end_ns);
     x->now_ns = first_ns; /* none of what comes now begins before that */
     for (int k = 0; k < 2; k++)
@@ -274,13 +276,13 @@ static void end_together(OrrExec *x, const OrrConvoy *c) {
 }
 
 /* Whether all transfers are in it still, and both sides at one place of the program. */
-static bool is_together(const OrrExec *x, const OrrConvoy *c) {
+static bool is_together(OrrExec *x, const OrrConvoy *c) {
     const OrrPlace *place = &x->places[x->convoys->places[c->first]];
     const uint32_t *list[2];
     for (int k = 0; k < 2; k++)
         orr_convoy__members(x, c->island[k], &list[k]);
-    return c->n_flying == c->n && orr_together__is_in_step(x, list[0], c->n, place->stream) &&
-           orr_together__is_in_step(x, list[1], c->n, place->receive_stream);
+    return c->n_flying == c->n && orr_exec__join(x, list[0][0], place->stream) &&
+           orr_exec__join(x, list[1][0], place->receive_stream);
 }
 
 void orr_exec__convoy_end(OrrExec *x, uint32_t id, uint32_t generation) {

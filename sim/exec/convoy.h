@@ -60,6 +60,5 @@ void orr_together__complete(OrrExec *x, const uint32_t *list, uint32_t n, uint32
                             const int64_t *end_ns);
 void orr_together__prefetch(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s);
 void orr_together__go_on(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s);
-bool orr_together__is_in_step(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s);
 
 #endif

@@ -5,6 +5,7 @@
 #include "sim/core/queue.h"
 #include "sim/exec/compile.h"
 #include "sim/exec/exec.h"
+#include "sim/exec/lane_types.h"
 #include "sim/net/fluid.h"
 #include "sim/program/rendezvous.h"
 
@@ -23,51 +24,6 @@ enum {
     ORR_EV_CONVOY_FLOW /* id: convoy: the same as FLOW_START for all its transfers */
 };
 
-typedef enum {
-    ORR_LANE_BLOCKED,
-    ORR_LANE_ISSUING,
-    ORR_LANE_RUNNING,
-    ORR_LANE_DONE,
-    ORR_LANE_CHECKED /* waits for its island to take the pass as a whole */
-} OrrLaneState;
-typedef enum { ORR_PRED_PREVIOUS, ORR_PRED_WAIT, ORR_PRED_HOST, ORR_PRED_HOST_SYNC } OrrPred;
-
-/* The last item of a stream that has ended: who waits for the stream asks what it was. */
-typedef struct {
-    int64_t start_ns, arrived_ns;
-    uint32_t what, step;
-    uint8_t type, is_issue_bound, is_set;
-} OrrEnded;
-
-/* Where one stream of one rank is in its program. Its times lie apart, see OrrExec. */
-typedef struct {
-    uint32_t head;       /* item of the compiled program; valid unless the lane is done */
-    uint32_t call, item; /* the same */
-    uint32_t step;
-    uint32_t completed; /* items ended since the beginning */
-    uint32_t need;      /* items of blocked_on that must end */
-    uint16_t pending;   /* parts of the current item yet to end */
-    uint8_t blocked_on; /* stream that the head waits for; ORR_N_STREAMS: none */
-    uint8_t state;
-    uint8_t is_held; /* a local stream that waits for an external one: counted by its island */
-} OrrLane;
-
-/* What the item at the head of a stream, or the one that ended last, waited for last. */
-typedef struct {
-    uint32_t index; /* item of the stream */
-    uint8_t stream;
-    uint8_t pred; /* OrrPred */
-    uint8_t is_issue_bound;
-} OrrPredecessor;
-
-/* The rest: what communication leaves behind for the accounts. */
-typedef struct {
-    OrrEnded ended;
-    OrrEnded ended_blocker; /* communication that it had waited for, if it did */
-    OrrEnded blocker;       /* the same of the current item */
-    int64_t blocker_end_ns, ended_blocker_end_ns;
-} __attribute__((aligned(64))) OrrTrail;
-
 /* Where the current block of the compute stream is: in kernel `kernel`, begun at `begun_ns`, with
  * `left` (nanoseconds << 16 at rate 1) to do from `at_ns` on. */
 typedef struct {
@@ -84,7 +40,6 @@ typedef struct {
 typedef struct {
     const OrrCompiledRole *role;
     uint32_t island;
-    uint16_t waiting_for[ORR_N_STREAMS]; /* streams whose head waits for this one, a bit each */
     uint32_t rate[2];  /* of its kernels: the least of outer and what inner leaves */
     uint32_t outer[2]; /* what external communication leaves; of old while changes are noted */
     uint8_t resident[ORR_N_COMM_KINDS]; /* external kernels on the GPU that slow others */
@@ -121,6 +76,7 @@ typedef struct {
     int64_t queued_ns;   /* time of its valid entry in the global queue; INT64_MAX: none */
     int64_t unstable_ns; /* first launch ahead of a communication that slows kernels */
     uint32_t generation; /* of that entry */
+    uint32_t n_ranks;
     uint32_t n_held;     /* local streams that wait for external ones */
     uint32_t n_unstable; /* external communications under way that slow kernels */
     uint32_t n_pending;  /* the same, to be launched ahead */
@@ -263,6 +219,7 @@ typedef struct {
     int64_t *owner_ns;              /* see orr_exec__owner_ns */
     uint32_t *owner_at;
     OrrLane *lanes;
+    uint16_t *waiting; /* streams that are apart whose heads wait for this one of the member */
     OrrPredecessor *preds;
     uint32_t *generations; /* of the end of its block */
     OrrTrail *trails;
@@ -313,12 +270,39 @@ static inline int64_t *orr_exec__owner_ns(const OrrExec *x, uint32_t r, uint32_t
 static inline bool orr_exec__is_probed(const OrrExec *x, uint32_t r) {
     return x->options->probe && x->options->is_probed && x->options->is_probed[r];
 }
-/* Where the stream is: to look at, or to change it of this rank alone. */
-static inline const OrrLane *orr_exec__lane(const OrrExec *x, uint32_t r, uint32_t s) {
-    return &x->lanes[orr_exec__at(x, r, s)];
+/* Where the lane of the first member lies, which stands for all while they are not apart. */
+static inline uint32_t orr_exec__row(const OrrExec *x, uint32_t r, uint32_t s) {
+    return orr_exec__at(x, r, s) & ~(x->n_members - 1);
 }
+static inline bool orr_exec__is_apart(const OrrExec *x, uint32_t r, uint32_t s) {
+    return x->lanes[orr_exec__row(x, r, s)].is_apart;
+}
+/* Where the stream is: to look at. */
+static inline const OrrLane *orr_exec__lane(const OrrExec *x, uint32_t r, uint32_t s) {
+    uint32_t at = orr_exec__at(x, r, s);
+    const OrrLane *first = &x->lanes[at & ~(x->n_members - 1)];
+    return first->is_apart ? &x->lanes[at] : first;
+}
+/* lanes.c: the members are at places of their own from now on. */
+void orr_exec__part(OrrExec *x, uint32_t r, uint32_t s);
+/* Whether stream @s of all members of the island of @r is at one place. */
+bool orr_exec__join(OrrExec *x, uint32_t r, uint32_t s);
+/* To change it of this rank alone. What was got from orr_exec__lane before counts no more. */
 static inline OrrLane *orr_exec__own_lane(OrrExec *x, uint32_t r, uint32_t s) {
-    return &x->lanes[orr_exec__at(x, r, s)];
+    uint32_t at = orr_exec__at(x, r, s);
+    if (!x->lanes[at & ~(x->n_members - 1)].is_apart)
+        orr_exec__part(x, r, s);
+    return &x->lanes[at];
+}
+/* To change it of all members, who are at one place. */
+static inline OrrLane *orr_exec__joint_lane(OrrExec *x, uint32_t r, uint32_t s) {
+    return &x->lanes[orr_exec__row(x, r, s)];
+}
+/* Streams whose heads wait for stream @s of the rank, a bit each. */
+static inline uint32_t orr_exec__waiting(const OrrExec *x, uint32_t r, uint32_t s) {
+    uint32_t at = orr_exec__at(x, r, s);
+    const OrrLane *first = &x->lanes[at & ~(x->n_members - 1)];
+    return first->waiting | (first->waiting_apart ? x->waiting[at] : 0);
 }
 
 /* lane.c */
@@ -326,24 +310,16 @@ void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__launch(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s);
+void orr_exec__settle_joint(OrrExec *x, uint32_t r, uint32_t s); /* of all members */
 static inline const OrrItem *orr_exec__head(const OrrExec *x, uint32_t r, uint32_t s) {
     return &x->compiled->items[orr_exec__lane(x, r, s)->head];
 }
 /* Notes what the head waits for, one at a time, so that its end wakes the stream: @need items of
  * stream @on; ORR_N_STREAMS: nothing. */
-static inline void orr_exec__block_on(OrrExec *x, uint32_t r, uint32_t s, uint32_t on,
-                                      uint32_t need) {
-    OrrRank *rank = &x->ranks[r];
-    OrrLane *l = orr_exec__own_lane(x, r, s);
-    l->need = need;
-    if (on == l->blocked_on)
-        return;
-    if (l->blocked_on < ORR_N_STREAMS)
-        rank->waiting_for[l->blocked_on] ^= 1u << s;
-    if (on < ORR_N_STREAMS)
-        rank->waiting_for[on] ^= 1u << s;
-    l->blocked_on = on;
-}
+void orr_exec__block_on(OrrExec *x, uint32_t r, uint32_t s, uint32_t on, uint32_t need);
+/* The same of all @n members of an island. */
+void orr_exec__block_all_on(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t on,
+                            uint32_t need);
 /* Whether what the head was found to wait for is still to come. */
 static inline bool orr_exec__is_blocked(const OrrExec *x, uint32_t r, uint32_t s) {
     const OrrLane *l = orr_exec__lane(x, r, s);
@@ -383,6 +359,9 @@ void orr_exec__rate_event(OrrExec *x, uint32_t r);
 void orr_exec__look(OrrExec *x, uint32_t r);
 /* take.c */
 void orr_exec__pass(OrrExec *x, uint32_t r, uint32_t generation);
+/* lanes.c */
+void orr_exec__lanes_new(OrrExec *x, const OrrBoundGroup *tp);
+void orr_exec__lanes_clear(OrrExec *x);
 /* island.c */
 void orr_exec__islands_new(OrrExec *x);
 void orr_exec__islands_clear(OrrExec *x);
@@ -391,12 +370,8 @@ void orr_exec__push_local(OrrExec *x, uint32_t r, int64_t time_ns, uint32_t clas
 void orr_exec__run_island(OrrExec *x, uint32_t island);
 void orr_exec__catch_up_island(OrrExec *x, uint32_t island);
 /* A local stream begins or ceases to wait for an external one. */
-static inline void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held) {
-    if (orr_exec__lane(x, r, s)->is_held == is_held)
-        return;
-    orr_exec__own_lane(x, r, s)->is_held = is_held;
-    x->islands[x->ranks[r].island].n_held += is_held ? 1 : -1;
-}
+void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held);
+void orr_exec__hold_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, bool is_held);
 void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t purpose);
 void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change);
 static inline bool orr_exec__slows_kernels(const OrrExec *x, uint32_t purpose) {

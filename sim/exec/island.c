@@ -66,62 +66,6 @@ static void mark_charged(OrrExec *x) {
             x->ended_mask |= 1u << s;
 }
 
-/* @tp: groups that are islands; NULL: each rank is one. */
-static void lanes_new(OrrExec *x, const OrrBoundGroup *tp) {
-    uint32_t most = 1, n_rows = 1;
-    for (uint32_t i = 0; tp && i < tp->n_groups; i++)
-        most = MAX(most, tp->first_member[i + 1] - tp->first_member[i]);
-    for (x->n_members = 1; x->n_members < most;)
-        x->n_members *= 2;
-    for (uint32_t i = 0; i < x->bound->program->n_roles; i++) {
-        const OrrCompiledRole *role = &x->compiled->roles[i];
-        for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
-            if (role->rows[role->n_calls].base[s] > 0 && x->row_at[s] == 0)
-                x->row_at[s] = n_rows++ * x->n_members;
-    }
-    x->first_at = orr_large_new((x->bound->n_ranks + 1) * sizeof *x->first_at);
-    for (uint32_t r = 0; r < x->bound->n_ranks; r++)
-        x->first_at[r] = x->ranks[r].island * n_rows * x->n_members;
-    for (uint32_t i = 0; tp && i < tp->n_groups; i++)
-        for (uint32_t m = tp->first_member[i]; m < tp->first_member[i + 1]; m++)
-            x->first_at[tp->members[m]] += m - tp->first_member[i];
-    x->owner_at = orr_large_new((x->bound->n_ranks + 1) * sizeof *x->owner_at);
-    for (uint32_t r = 0; r < x->bound->n_ranks; r++)
-        x->owner_at[r] = x->first_at[r] / n_rows / x->n_members * ORR_N_OWNERS * x->n_members +
-                         x->first_at[r] % x->n_members;
-    gsize n = (gsize)x->n_islands * ORR_N_OWNERS * x->n_members;
-    x->owner_ns = orr_large_new(n * sizeof *x->owner_ns);
-    x->idle_from_ns = orr_large_new(x->bound->n_ranks * sizeof *x->idle_from_ns);
-    x->host_base_ns = orr_large_new(x->bound->n_ranks * sizeof *x->host_base_ns);
-    x->n_synced = orr_large_new(x->bound->n_ranks * sizeof *x->n_synced);
-    n = (gsize)x->n_islands * n_rows * x->n_members;
-    x->free_ns = orr_large_new(n * sizeof *x->free_ns);
-    x->start_ns = orr_large_new(n * sizeof *x->start_ns);
-    x->arrived_ns = orr_large_new(n * sizeof *x->arrived_ns);
-    x->lanes = orr_large_new(n * sizeof *x->lanes);
-    x->preds = orr_large_new(n * sizeof *x->preds);
-    x->generations = orr_large_new(n * sizeof *x->generations);
-    x->trails = orr_large_new(n * sizeof *x->trails);
-    for (gsize i = 0; i < n; i++)
-        x->lanes[i].blocked_on = ORR_N_STREAMS;
-}
-
-static void lanes_clear(OrrExec *x) {
-    free(x->first_at);
-    free(x->owner_at);
-    free(x->owner_ns);
-    free(x->idle_from_ns);
-    free(x->host_base_ns);
-    free(x->n_synced);
-    free(x->free_ns);
-    free(x->start_ns);
-    free(x->arrived_ns);
-    free(x->lanes);
-    free(x->preds);
-    free(x->generations);
-    free(x->trails);
-}
-
 void orr_exec__islands_new(OrrExec *x) {
     const OrrBound *b = x->bound;
     mark_streams(x);
@@ -141,11 +85,12 @@ void orr_exec__islands_new(OrrExec *x) {
     x->n_islands = is_grouped ? tp->n_groups : b->n_ranks;
     for (uint32_t r = 0; r < b->n_ranks; r++)
         x->ranks[r].island = is_grouped ? tp->group_of[r] : r;
-    lanes_new(x, is_grouped ? tp : NULL);
+    orr_exec__lanes_new(x, is_grouped ? tp : NULL);
     x->islands = orr_large_new(x->n_islands * sizeof *x->islands);
     for (uint32_t i = 0; i < x->n_islands; i++) {
         orr_queue_init(&x->islands[i].queue);
         x->islands[i].queued_ns = x->islands[i].unstable_ns = INT64_MAX;
+        x->islands[i].n_ranks = is_grouped ? tp->first_member[i + 1] - tp->first_member[i] : 1;
     }
     histories_new(x);
 }
@@ -156,7 +101,7 @@ void orr_exec__islands_clear(OrrExec *x) {
     for (gsize i = 0; i < (gsize)x->bound->n_ranks * x->n_histories; i++)
         if (x->history[i].entry != x->history[i].own)
             g_free(x->history[i].entry);
-    lanes_clear(x);
+    orr_exec__lanes_clear(x);
     free(x->history);
     free(x->islands);
 }

@@ -20,18 +20,11 @@ int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s) {
            role->rows[l->call].host_ns;
 }
 
-/* The lane is done: it asks for nothing any more. */
-static void end_lane(OrrExec *x, uint32_t r, uint32_t s) {
-    orr_exec__own_lane(x, r, s)->state = ORR_LANE_DONE;
-}
-
 /* Moves the head to the item itself or, beyond the end of its call, to the next there is; the lane
  * is done after the last step. */
-void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s) {
-    const OrrCompiledRole *role = role_of(x, r);
-    OrrLane *l = orr_exec__own_lane(x, r, s);
+static void settle(const OrrExec *x, const OrrCompiledRole *role, uint32_t s, OrrLane *l) {
     if (role->rows[role->n_calls].base[s] == 0) {
-        end_lane(x, r, s);
+        l->state = ORR_LANE_DONE;
         return;
     }
     const OrrCompiledSegment *seg = &x->compiled->segments[role->calls[l->call].segment];
@@ -41,13 +34,21 @@ void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s) {
         if (l->call == role->n_calls) {
             l->call = role->next_call[s];
             if (++l->step > x->max_steps) { /* what follows the last step runs beside it */
-                end_lane(x, r, s);
+                l->state = ORR_LANE_DONE;
                 return;
             }
         }
         seg = &x->compiled->segments[role->calls[l->call].segment];
     }
     l->head = seg->first_item[s] + l->item;
+}
+
+void orr_exec__settle_head(OrrExec *x, uint32_t r, uint32_t s) {
+    settle(x, role_of(x, r), s, orr_exec__own_lane(x, r, s));
+}
+
+void orr_exec__settle_joint(OrrExec *x, uint32_t r, uint32_t s) {
+    settle(x, role_of(x, r), s, orr_exec__joint_lane(x, r, s));
 }
 
 static void miss(const OrrExec *x, uint32_t q, uint32_t need, OrrWaiting *w) {
@@ -169,8 +170,7 @@ static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaitin
 }
 
 void orr_exec__wake(OrrExec *x, uint32_t r, uint32_t s) {
-    const OrrRank *rank = &x->ranks[r];
-    for (uint32_t left = rank->waiting_for[s]; left; left &= left - 1)
+    for (uint32_t left = orr_exec__waiting(x, r, s); left; left &= left - 1)
         if (orr_exec__lane(x, r, s)->completed >= orr_exec__lane(x, r, __builtin_ctz(left))->need)
             orr_exec__try_start(x, r, __builtin_ctz(left));
 }
@@ -198,8 +198,7 @@ static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item, int64_t ready
 }
 
 static void try_sync(OrrExec *x, uint32_t r) {
-    OrrLane *l = orr_exec__own_lane(x, r, ORR_STREAM_HOST);
-    while (l->state == ORR_LANE_BLOCKED) {
+    while (orr_exec__lane(x, r, ORR_STREAM_HOST)->state == ORR_LANE_BLOCKED) {
         const OrrItem *item = orr_exec__head(x, r, ORR_STREAM_HOST);
         OrrWaiting w;
         waiting(x, r, ORR_STREAM_HOST, item, &w);
@@ -215,7 +214,6 @@ static void try_sync(OrrExec *x, uint32_t r) {
 
 /* External communication begins at @start_ns, in the order of the global clock. */
 static void post_launch(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item, int64_t start_ns) {
-    OrrLane *l = orr_exec__own_lane(x, r, s);
     bool takes_sms;
     /* the end of a transfer may be told of late: convoy.c */
     int64_t now_ns = MIN(x->global_ns, x->now_ns);
@@ -228,7 +226,7 @@ static void post_launch(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item,
         orr_exec__launch(x, r, s);
         return;
     }
-    l->state = ORR_LANE_ISSUING;
+    orr_exec__own_lane(x, r, s)->state = ORR_LANE_ISSUING;
     orr_queue_push(&x->queue, MAX(start_ns, x->global_ns), ORR_EV_LAUNCH, 0, r * ORR_N_STREAMS + s);
 }
 
@@ -363,7 +361,6 @@ static void leave_gpu(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
 
 /* The item at the head of a stream ends now. */
 void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
-    OrrLane *l = orr_exec__own_lane(x, r, s);
     const OrrItem *item = orr_exec__head(x, r, s);
     if (item->type == ORR_ITEM_BLOCK) {
         orr_exec__block_end(x, r, s, item);
@@ -380,6 +377,7 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
         orr_exec__cause_block(x, r, s, item);
     if (item->type != ORR_ITEM_BLOCK && (x->ended_mask & 1u << s))
         orr_lane__leave_trail(x, r, s, item);
+    OrrLane *l = orr_exec__own_lane(x, r, s);
     if (!x->is_external[s] && (item->waiters & x->external_mask))
         orr_exec__remember(
             x, r, s, row_of(x, r, s)->base[s] + l->item,

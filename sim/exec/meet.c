@@ -238,7 +238,6 @@ void orr_exec__pair_over(OrrExec *x, uint32_t id) {
         if (x->causes)
             orr_exec__cause_part(x, place->ends[k], streams[k], &met);
         *arrived_ns = MAX(*arrived_ns, place->arrived_ns);
-        orr_exec__own_lane(x, place->ends[k], streams[k])->pending = 0;
     }
 }
 
@@ -400,10 +399,9 @@ void orr_exec__arrive(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
         return;
     }
     const OrrP2p *p = &program(x)->p2ps[item->what];
-    OrrLane *l = orr_exec__own_lane(x, r, s);
-    l->pending = p->n_parts;
+    orr_exec__own_lane(x, r, s)->pending = p->n_parts;
     for (uint32_t i = 0; i < p->n_parts; i++)
         arrive_part(x, r, s, p->first_part + i, p->is_eager, x->now_ns);
-    if (l->pending == 0)
+    if (orr_exec__lane(x, r, s)->pending == 0)
         orr_queue_push(&x->queue, x->now_ns, ORR_EV_LANE_END, 0, r * ORR_N_STREAMS + s);
 }

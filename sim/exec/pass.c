@@ -50,12 +50,12 @@ void orr_pass__release(OrrExec *x, uint32_t r, uint32_t key) {
     x->now_ns = INT64_MIN;
     for (uint32_t m = 0; m < n; m++)
         for (int k = 0; k < ORR_PASS_LANES; k++) {
-            OrrLane *l = orr_exec__own_lane(x, list[m], orr_pass_lane[k]);
-            if (l->state == ORR_LANE_CHECKED &&
+            uint32_t s = orr_pass_lane[k];
+            if (orr_exec__lane(x, list[m], s)->state == ORR_LANE_CHECKED &&
                 x->passes->begins[list[m]].state != ORR_RATE_ENTERED)
-                l->state = ORR_LANE_BLOCKED;
-            if (l->state == ORR_LANE_BLOCKED)
-                orr_exec__try_start(x, list[m], orr_pass_lane[k]);
+                orr_exec__own_lane(x, list[m], s)->state = ORR_LANE_BLOCKED;
+            if (orr_exec__lane(x, list[m], s)->state == ORR_LANE_BLOCKED)
+                orr_exec__try_start(x, list[m], s);
         }
     x->now_ns = now_ns;
 }

@@ -246,21 +246,21 @@ static void remember_all(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint3
 /* Lane @k of all members ends the pass: they go on to the same item. */
 static void move_on(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint32_t k) {
     uint32_t s = orr_pass_lane[k], n = w->segment->n_items[s], ways[ORR_MAX_ISLAND];
-    OrrLane *first = orr_exec__own_lane(x, list[0], s);
-    first->item = n;
-    first->state = ORR_LANE_BLOCKED;
-    orr_exec__settle_head(x, list[0], s);
-    uint32_t completed = first->completed + n;
+    bool is_joint = orr_exec__join(x, list[0], s);
     for (uint32_t m = 0; m < w->n; m++) {
-        OrrLane *l = orr_exec__own_lane(x, list[m], s);
-        l->head = first->head;
-        l->call = first->call;
-        l->item = first->item;
-        l->step = first->step;
-        l->state = first->state;
-        l->completed = completed;
+        if (m == 0 || !is_joint) {
+            OrrLane *l =
+                is_joint ? orr_exec__joint_lane(x, list[m], s) : orr_exec__own_lane(x, list[m], s);
+            l->item = n;
+            l->state = ORR_LANE_BLOCKED;
+            l->completed += n;
+        }
         *orr_exec__free_ns(x, list[m], s) = result_of(w, m)->end_ns[k][n - 1];
     }
+    if (is_joint)
+        orr_exec__settle_joint(x, list[0], s);
+    for (uint32_t m = 0; m < w->n && !is_joint; m++)
+        orr_exec__settle_head(x, list[m], s);
     if (!x->causes)
         return;
     find_ways(x, w, k, n - 1, ways);

@@ -45,22 +45,13 @@ static bool find_waits(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *
     return is_sound;
 }
 
-/* Where a stream of a role is follows from how many items it has ended. */
-bool orr_together__is_in_step(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
-    const OrrLane *a = orr_exec__lane(x, list[0], s);
-    for (uint32_t i = 1; i < n; i++) {
-        const OrrLane *b = orr_exec__lane(x, list[i], s);
-        if (a->completed != b->completed || a->state != b->state || a->blocked_on != b->blocked_on)
-            return false;
-    }
-    return true;
-}
-
-/* Whether the heads of all members wait for what is still to come, or none does. */
+/* Whether the heads of all members, which are at one place, wait for what is still to come, or none
+ * does. */
 static bool are_blocked_alike(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
                               bool *is_blocked) {
+    uint32_t on = orr_exec__lane(x, list[0], s)->blocked_on;
     *is_blocked = orr_exec__is_blocked(x, list[0], s);
-    for (uint32_t i = 1; i < n; i++)
+    for (uint32_t i = 1; on < ORR_N_STREAMS && orr_exec__is_apart(x, list[0], on) && i < n; i++)
         if (orr_exec__is_blocked(x, list[i], s) != *is_blocked)
             return false;
     return true;
@@ -107,16 +98,13 @@ static void block(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, cons
     OrrWaiting w = {.begin_cause = s};
     for (uint32_t k = 0; k < waits->n; k++)
         orr_lane__consider(x, list[0], s, waits->stream[k], waits->need[k], &w);
-    for (uint32_t i = 0; i < n; i++)
-        orr_lane__set_blocked(x, list[i], s, &w);
+    orr_exec__block_all_on(x, list, n, s, w.missing ? w.first_missing : ORR_N_STREAMS, w.need);
 }
 
 /* The head of stream @s, which the host has issued by @issue_ns, starts. */
 static int64_t start(OrrExec *x, uint32_t r, uint32_t s, const Ready *y, int64_t issue_ns) {
-    OrrLane *l = orr_exec__own_lane(x, r, s);
     OrrPredecessor *before = orr_exec__pred(x, r, s);
     int64_t start_ns = MAX(y->ready_ns, issue_ns);
-    orr_exec__block_on(x, r, s, ORR_N_STREAMS, 0);
     before->pred = y->has_wait ? ORR_PRED_WAIT : ORR_PRED_PREVIOUS;
     before->stream = y->stream;
     before->index = y->index;
@@ -128,9 +116,7 @@ static int64_t start(OrrExec *x, uint32_t r, uint32_t s, const Ready *y, int64_t
     before->is_issue_bound = issue_ns > y->ready_ns;
     if (before->is_issue_bound)
         orr_lane__note_issue_bound(x, r, s);
-    l->state = ORR_LANE_RUNNING;
     *orr_exec__start_ns(x, r, s) = *orr_exec__arrived_ns(x, r, s) = start_ns;
-    l->pending = 1;
     return start_ns;
 }
 
@@ -165,6 +151,9 @@ static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_
         return true;
     }
     int64_t issue_ns = l->step * all->host_ns + row->host_ns + item->issue_ns;
+    orr_exec__block_all_on(x, list, n, s, ORR_N_STREAMS, 0);
+    orr_exec__joint_lane(x, list[0], s)->state = ORR_LANE_RUNNING;
+    orr_exec__joint_lane(x, list[0], s)->pending = 1;
     for (uint32_t i = 0; i < n; i++)
         start_ns[i] = start(x, list[i], s, &ready[i], x->host_base_ns[list[i]] + issue_ns);
     orr_convoy__arrive(x, list, n, s, x->bound->program->p2ps[item->what].first_part, start_ns);
@@ -173,26 +162,34 @@ static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_
 
 void orr_exec__start_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
     if (n > 1 && x->convoys && (x->convoys->streams & 1u << s) &&
-        orr_exec__lane(x, list[0], s)->state == ORR_LANE_BLOCKED &&
-        orr_together__is_in_step(x, list, n, s) && start_together(x, list, n, s))
+        orr_exec__lane(x, list[0], s)->state == ORR_LANE_BLOCKED && orr_exec__join(x, list[0], s) &&
+        start_together(x, list, n, s))
         return;
     for (uint32_t i = 0; i < n; i++)
         orr_exec__try_start(x, list[i], s);
 }
 
+/* Streams whose heads wait for stream @s, a bit each, of all members; those of @apart of some. */
+static uint32_t find_waiting(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
+                             uint32_t *apart) {
+    OrrLane *first = orr_exec__joint_lane(x, list[0], s);
+    for (uint32_t left = first->waiting_apart; left; left &= left - 1)
+        orr_exec__join(x, list[0], __builtin_ctz(left));
+    *apart = 0;
+    for (uint32_t i = 0; first->waiting_apart && i < n; i++)
+        *apart |= x->waiting[orr_exec__at(x, list[i], s)];
+    first->waiting_apart = *apart;
+    return first->waiting;
+}
+
 /* Something of stream @s has ended on all members: who waits for it goes on. */
 void orr_exec__wake_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
-    const OrrRank *first = &x->ranks[list[0]];
-    bool is_alike = true;
-    for (uint32_t i = 1; i < n; i++)
-        is_alike &= x->ranks[list[i]].waiting_for[s] == first->waiting_for[s];
-    if (!is_alike) {
-        for (uint32_t i = 0; i < n; i++)
-            orr_exec__wake(x, list[i], s);
-        return;
-    }
-    uint32_t local = first->waiting_for[s] & (1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_TP);
-    for (uint32_t left = first->waiting_for[s] & ~local; left; left &= left - 1)
+    uint32_t apart, all = find_waiting(x, list, n, s, &apart);
+    uint32_t local = all & (1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_TP);
+    for (uint32_t i = 0; i < n && apart; i++)
+        for (uint32_t left = x->waiting[orr_exec__at(x, list[i], s)]; left; left &= left - 1)
+            orr_exec__try_start(x, list[i], __builtin_ctz(left));
+    for (uint32_t left = all & ~local; left; left &= left - 1)
         orr_exec__start_all(x, list, n, __builtin_ctz(left));
     if (local == 0 || orr_exec__check_in_all(x, x->ranks[list[0]].island))
         return;
@@ -241,10 +238,8 @@ static void sum_up(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, con
 void orr_together__complete(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
                             const int64_t *end_ns) {
     const OrrItem *item = orr_exec__head(x, list[0], s);
-    const OrrLane *first = orr_exec__lane(x, list[0], s);
     sum_up(x, list, n, s, item, end_ns);
     for (uint32_t i = 0; i < n; i++) {
-        OrrLane *l = orr_exec__own_lane(x, list[i], s);
         if (orr_exec__is_probed(x, list[i])) {
             x->now_ns = end_ns[i];
             orr_lane__probe(x, list[i], s, item);
@@ -252,25 +247,18 @@ void orr_together__complete(OrrExec *x, const uint32_t *list, uint32_t n, uint32
         if (x->ended_mask & 1u << s)
             orr_lane__leave_trail(x, list[i], s, item);
         *orr_exec__free_ns(x, list[i], s) = end_ns[i];
-        l->completed++;
-        l->state = ORR_LANE_BLOCKED;
-        l->item++;
-        if (i == 0) {
-            orr_exec__settle_head(x, list[i], s);
-            continue;
-        }
-        l->head = first->head;
-        l->call = first->call;
-        l->item = first->item;
-        l->step = first->step;
-        l->state = first->state;
     }
+    OrrLane *l = orr_exec__joint_lane(x, list[0], s);
+    l->completed++;
+    l->state = ORR_LANE_BLOCKED;
+    l->item++;
+    orr_exec__settle_joint(x, list[0], s);
 }
 
 /* They go on with their next items, and who waits for the stream does. */
 void orr_together__go_on(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
     bool is_done = orr_exec__lane(x, list[0], s)->state == ORR_LANE_DONE;
-    bool is_alone = !is_done && !start_together(x, list, n, s);
+    bool is_alone = !is_done && !(orr_exec__join(x, list[0], s) && start_together(x, list, n, s));
     for (uint32_t i = 0; is_alone && i < n; i++)
         orr_exec__try_start(x, list[i], s);
     orr_exec__wake_all(x, list, n, s);
