@@ -231,7 +231,7 @@ void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t s, uint32_t purpose, in
     uint32_t rate[2] = {ORR_RATE_ONE, ORR_RATE_ONE};
     bool is_outer = x->is_external[s];
     if (is_outer) {
-        orr_exec__land(x, rank->island);
+        orr_exec__tell_over(x, rank->island);
         orr_exec__catch_up_island(x, rank->island);
     }
     if (is_outer)

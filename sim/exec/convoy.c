@@ -15,13 +15,13 @@ static const OrrProgram *program(const OrrExec *x) {
     return x->bound->program;
 }
 
-/* Whether its ends, @apart_ns, may be told late. */
-static bool can_be_late(const OrrExec *x, const OrrConvoy *c, int64_t apart_ns) {
+/* Whether ends may be told late as far as the streams of its members go. */
+static bool can_be_late(const OrrExec *x, const OrrConvoy *c) {
     const OrrConvoys *v = x->convoys;
     const OrrPlace *place = &x->places[v->places[c->first]];
     uint16_t local = 1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_TP;
     uint32_t r = place->ends[1];
-    if (!x->passes || apart_ns >= v->least_ns || (x->compiled->waiters[place->stream] & local) ||
+    if (!x->passes || (x->compiled->waiters[place->stream] & local) ||
         !(v->single[x->bound->role[place->ends[0]]] & 1u << place->stream) ||
         !(v->single[x->bound->role[r]] & 1u << place->receive_stream))
         return false;
@@ -31,8 +31,70 @@ static bool can_be_late(const OrrExec *x, const OrrConvoy *c, int64_t apart_ns) 
            x->passes->islands[c->island[1]].released < l->step * x->ranks[r].role->n_calls + call;
 }
 
+/* The members of both sides are at one place of the program each. */
+static bool are_in_step(OrrExec *x, const OrrConvoy *c) {
+    const OrrPlace *place = &x->places[x->convoys->places[c->first]];
+    const uint32_t *list[2];
+    for (int k = 0; k < 2; k++)
+        orr_convoy__members(x, c->island[k], &list[k]);
+    return orr_exec__join(x, list[0][0], place->stream) &&
+           orr_exec__join(x, list[1][0], place->receive_stream);
+}
+
+/* Before when no member can be ready to send again: each sends what a block of his has made, and
+ * has to go through others until that. INT64_MIN: not known. */
+static int64_t next_send_ns(const OrrExec *x, const OrrConvoy *c) {
+    const OrrPlace *place = &x->places[x->convoys->places[c->first]];
+    const uint32_t *list;
+    uint32_t n = orr_convoy__members(x, c->island[0], &list), s = place->stream;
+    uint32_t call = orr_exec__lane(x, list[0], s)->call;
+    int64_t first_ns = INT64_MAX;
+    for (uint32_t i = 0; i < n; i++) {
+        const OrrPredecessor *pred = orr_exec__pred(x, list[i], s);
+        if (pred->is_issue_bound || pred->pred != ORR_PRED_WAIT ||
+            pred->stream != ORR_STREAM_COMPUTE)
+            return INT64_MIN;
+        first_ns = MIN(first_ns, *orr_exec__start_ns(x, list[i], s));
+    }
+    return first_ns + x->convoys->gap_ns[x->bound->role[list[0]]][call * ORR_N_STREAMS + s];
+}
+
+static void link_late(OrrExec *x, uint32_t id) {
+    OrrConvoy *c = &x->convoys->convoys[id];
+    if (c->is_late)
+        return;
+    c->is_late = true;
+    c->next_late = x->convoys->late[c->island[1]];
+    x->convoys->late[c->island[1]] = id;
+}
+
+/* Whether transfers of it may be in the fluid and end with it, whenever that may be: the next ones
+ * would be seen, so it lands before these can start. */
+static bool bind_to_land(OrrExec *x, uint32_t id) {
+    if (g_getenv("NOBIND")) return false;
+    OrrConvoy *c = &x->convoys->convoys[id];
+    const OrrPlace *place = &x->places[x->convoys->places[c->first]];
+    uint16_t local = 1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_TP;
+    if (c->is_bound)
+        return true;
+    if (!can_be_late(x, c) || x->compiled->waiters[place->stream] ||
+        (x->compiled->waiters[place->receive_stream] & ~local) || !are_in_step(x, c))
+        return false;
+    int64_t land_ns = next_send_ns(x, c);
+    if (land_ns <= x->global_ns)
+        return false;
+    c->is_bound = true;
+    c->land_generation = (c->land_generation + 1) & ORR_GENERATION_MASK;
+    orr_queue_push(&x->queue, land_ns, ORR_EV_LAND, c->land_generation, id);
+    link_late(x, id);
+    return true;
+}
+
 static void unlink_late(OrrExec *x, uint32_t id) {
     OrrConvoy *c = &x->convoys->convoys[id];
+    c->is_bound = false;
+    if (!c->is_late)
+        return;
     uint32_t *at = &x->convoys->late[c->island[1]];
     while (*at != id)
         at = &x->convoys->convoys[*at].next_late;
@@ -40,30 +102,36 @@ static void unlink_late(OrrExec *x, uint32_t id) {
     c->is_late = false;
 }
 
-/* All transfers are known to have ended by @end_ns. */
+/* All transfers that end with it are known to have ended by @end_ns. */
 static void await_end(OrrExec *x, uint32_t id, int64_t end_ns) {
     OrrConvoy *c = &x->convoys->convoys[id];
-    c->n_flying = c->n;
     c->generation = (c->generation + 1) & ORR_GENERATION_MASK;
     orr_queue_push(&x->queue, end_ns, ORR_EV_CONVOY, c->generation, id);
 }
 
+/* All transfers end with the convoy, those that are known at what their places say. */
+static void fly(OrrExec *x, uint32_t id, int64_t first_ns, uint32_t n_unknown) {
+    OrrConvoy *c = &x->convoys->convoys[id];
+    for (uint32_t i = 0; i < c->n; i++)
+        x->places[x->convoys->places[c->first + i]].is_convoyed = 1;
+    c->n_flying = c->n;
+    c->n_unknown = n_unknown;
+    c->first_ns = first_ns;
+}
+
 /* All transfers are known to end, at what their places say. */
-static void fly(OrrExec *x, uint32_t id, int64_t first_ns, int64_t last_ns) {
+static void fly_booked(OrrExec *x, uint32_t id, int64_t first_ns, int64_t last_ns) {
     OrrConvoy *c = &x->convoys->convoys[id];
     const uint32_t *places = x->convoys->places + c->first;
-    if (first_ns != last_ns && !can_be_late(x, c, last_ns - first_ns)) {
+    bool is_late = first_ns != last_ns;
+    if (is_late && (last_ns - first_ns >= x->convoys->least_ns || !can_be_late(x, c))) {
         for (uint32_t i = 0; i < c->n; i++)
             orr_exec__push_end(x, places[i], x->places[places[i]].due_ns);
         return;
     }
-    for (uint32_t i = 0; i < c->n; i++)
-        x->places[places[i]].is_convoyed = 1;
-    if (first_ns != last_ns) {
-        c->is_late = true;
-        c->next_late = x->convoys->late[c->island[1]];
-        x->convoys->late[c->island[1]] = id;
-    }
+    fly(x, id, first_ns, 0);
+    if (is_late)
+        link_late(x, id);
     await_end(x, id, last_ns);
 }
 
@@ -92,35 +160,48 @@ static int64_t starts_of_flows(const OrrExec *x, const OrrConvoy *c) {
     return from_ns;
 }
 
+/* The transfers without room enter the fluid, each at its time. */
+static void start_flows(OrrExec *x, uint32_t id, uint32_t n_unknown) {
+    OrrConvoy *c = &x->convoys->convoys[id];
+    const uint32_t *places = x->convoys->places + c->first;
+    int64_t from_ns = starts_of_flows(x, c);
+    if (n_unknown == c->n && from_ns != INT64_MAX) {
+        c->wait_generation = (c->wait_generation + 1) & ORR_GENERATION_MASK;
+        orr_queue_push(&x->queue, from_ns, ORR_EV_CONVOY_FLOW, c->wait_generation, id);
+        return;
+    }
+    for (uint32_t i = 0; i < c->n; i++)
+        if (x->places[places[i]].due_ns == INT64_MAX)
+            orr_queue_push(&x->queue, start_of_flow(&x->places[places[i]]), ORR_EV_FLOW_START, 0,
+                           places[i]);
+}
+
 /* The partners of all transfers of the convoy have met. */
 static void set_out(OrrExec *x, uint32_t id) {
     OrrConvoy *c = &x->convoys->convoys[id];
     const uint32_t *places = x->convoys->places + c->first;
     int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+    uint32_t n_unknown = 0;
     for (uint32_t i = 0; i < c->n; i++)
         orr_exec__room_prefetch(x, &x->places[places[i]]);
     for (uint32_t i = 0; i < c->n; i++) {
         int64_t end_ns = x->places[places[i]].due_ns = known_end(x, places[i]);
         first_ns = MIN(first_ns, end_ns);
         last_ns = MAX(last_ns, end_ns);
+        n_unknown += end_ns == INT64_MAX;
     }
-    if (last_ns < INT64_MAX) {
-        fly(x, id, first_ns, last_ns);
+    if (n_unknown == 0) {
+        fly_booked(x, id, first_ns, last_ns);
         return;
     }
-    int64_t from_ns = starts_of_flows(x, c);
-    if (first_ns == INT64_MAX && from_ns != INT64_MAX) {
-        c->wait_generation = (c->wait_generation + 1) & ORR_GENERATION_MASK;
-        orr_queue_push(&x->queue, from_ns, ORR_EV_CONVOY_FLOW, c->wait_generation, id);
+    start_flows(x, id, n_unknown);
+    if (bind_to_land(x, id)) {
+        fly(x, id, first_ns, n_unknown);
         return;
     }
-    for (uint32_t i = 0; i < c->n; i++) {
-        OrrPlace *place = &x->places[places[i]];
-        if (place->due_ns < INT64_MAX)
-            orr_exec__push_end(x, places[i], place->due_ns);
-        else
-            orr_queue_push(&x->queue, start_of_flow(place), ORR_EV_FLOW_START, 0, places[i]);
-    }
+    for (uint32_t i = 0; i < c->n; i++)
+        if (x->places[places[i]].due_ns < INT64_MAX)
+            orr_exec__push_end(x, places[i], x->places[places[i]].due_ns);
 }
 
 /* None of its transfers had room when they set out. */
@@ -194,49 +275,82 @@ void orr_exec__convoy_leaves(OrrExec *x, uint32_t convoy, uint32_t generation) {
     }
 }
 
-/* A transfer of the convoy has no room any more: it goes on alone. */
-void orr_exec__leave_convoy(OrrExec *x, uint32_t id) {
-    OrrConvoy *c = &x->convoys->convoys[x->places[id].convoy];
-    x->places[id].is_convoyed = 0;
-    if (--c->n_flying > 0)
-        return;
+/* Nobody is left, or waits for the others. */
+static void dissolve(OrrExec *x, uint32_t id) {
+    OrrConvoy *c = &x->convoys->convoys[id];
+    unlink_late(x, id);
     c->generation = (c->generation + 1) & ORR_GENERATION_MASK;
-    if (c->is_late)
-        unlink_late(x, x->places[id].convoy);
+    c->land_generation = (c->land_generation + 1) & ORR_GENERATION_MASK;
+    c->n_flying = c->n_unknown = 0;
+}
+
+/* A transfer of the convoy has no room any more: its end is not known, or it goes on alone. */
+void orr_exec__lose_room(OrrExec *x, uint32_t id) {
+    OrrPlace *place = &x->places[id];
+    OrrConvoy *c = &x->convoys->convoys[place->convoy];
+    if (bind_to_land(x, place->convoy)) {
+        if (c->n_unknown++ == 0)
+            c->generation = (c->generation + 1) & ORR_GENERATION_MASK;
+        place->due_ns = INT64_MAX;
+        return;
+    }
+    place->is_convoyed = 0;
+    if (--c->n_flying == 0)
+        dissolve(x, place->convoy);
 }
 
 /* Those transfers of the convoy that are over by @until_ns end, each alone and at its time; the
- * others have an event of their own from now on. */
+ * others have an event of their own from now on, or will end in the fluid alone. */
 static void part_company(OrrExec *x, const OrrConvoy *c, int64_t until_ns) {
+    uint32_t ids[ORR_MAX_ISLAND], n = 0;
     for (uint32_t i = 0; i < c->n; i++) {
         uint32_t id = x->convoys->places[c->first + i];
-        OrrPlace *place = &x->places[id];
-        if (!place->is_convoyed)
-            continue;
-        place->is_convoyed = 0;
+        if (x->places[id].is_convoyed)
+            ids[n++] = id;
+        x->places[id].is_convoyed = 0; /* it may set out again before all have been told */
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const OrrPlace *place = &x->places[ids[i]];
         if (place->due_ns <= until_ns) {
             x->now_ns = place->due_ns;
-            orr_exec__comm_end(x, id);
-        } else {
-            orr_exec__push_end(x, id, place->due_ns);
+            orr_exec__comm_end(x, ids[i]);
+        } else if (place->due_ns < INT64_MAX) {
+            orr_exec__push_end(x, ids[i], place->due_ns);
         }
     }
 }
 
-/* Convoys to the island whose ends differ are told as if each transfer had gone alone. */
-void orr_exec__land(OrrExec *x, uint32_t island) {
-    if (!x->convoys || x->convoys->late[island] == ORR_NONE)
-        return;
+/* The convoy is told as if each of its transfers had gone alone. */
+static void land(OrrExec *x, uint32_t id) {
     int64_t now_ns = x->now_ns;
-    while (x->convoys->late[island] != ORR_NONE) {
-        uint32_t id = x->convoys->late[island];
-        OrrConvoy *c = &x->convoys->convoys[id];
-        unlink_late(x, id);
-        c->generation = (c->generation + 1) & ORR_GENERATION_MASK;
-        c->n_flying = 0;
-        part_company(x, c, x->global_ns);
-    }
+    dissolve(x, id);
+    part_company(x, &x->convoys->convoys[id], x->global_ns);
     x->now_ns = now_ns;
+}
+
+/* All convoys to the island whose ends differ are. */
+void orr_exec__land(OrrExec *x, uint32_t island) {
+    while (x->convoys && x->convoys->late[island] != ORR_NONE)
+        land(x, x->convoys->late[island]);
+}
+
+/* Those of which something is over are. */
+void orr_exec__tell_over(OrrExec *x, uint32_t island) {
+    if (!x->convoys)
+        return;
+    uint32_t id = x->convoys->late[island];
+    while (id != ORR_NONE)
+        if (x->convoys->convoys[id].first_ns <= x->global_ns) {
+            land(x, id);
+            id = x->convoys->late[island];
+        } else {
+            id = x->convoys->convoys[id].next_late;
+        }
+}
+
+void orr_exec__convoy_lands(OrrExec *x, uint32_t id, uint32_t generation) {
+    if (generation == x->convoys->convoys[id].land_generation)
+        land(x, id);
 }
 
 /* The transfers of the convoy end together: those of all members, in step. */
@@ -275,24 +389,12 @@ static void end_together(OrrExec *x, const OrrConvoy *c) {
             orr_exec__room_give(x, places[i]);
 }
 
-/* Whether all transfers are in it still, and both sides at one place of the program. */
-static bool is_together(OrrExec *x, const OrrConvoy *c) {
-    const OrrPlace *place = &x->places[x->convoys->places[c->first]];
-    const uint32_t *list[2];
-    for (int k = 0; k < 2; k++)
-        orr_convoy__members(x, c->island[k], &list[k]);
-    return c->n_flying == c->n && orr_exec__join(x, list[0][0], place->stream) &&
-           orr_exec__join(x, list[1][0], place->receive_stream);
-}
-
 void orr_exec__convoy_end(OrrExec *x, uint32_t id, uint32_t generation) {
     OrrConvoy *c = &x->convoys->convoys[id];
     if (generation != c->generation)
         return; /* nobody is left, or it was landed */
-    if (c->is_late)
-        unlink_late(x, id);
-    bool is_whole = is_together(x, c);
-    c->n_flying = 0;
+    bool is_whole = c->n_flying == c->n && are_in_step(x, c);
+    dissolve(x, id);
     if (is_whole)
         end_together(x, c);
     else
@@ -302,32 +404,62 @@ void orr_exec__convoy_end(OrrExec *x, uint32_t id, uint32_t generation) {
 
 void orr_convoy__over(OrrExec *x, uint32_t id) {
     OrrConvoys *v = x->convoys;
+    if (x->places[id].is_convoyed) {
+        v->ended[v->n_ended++] = id;
+        return;
+    }
     x->places[id].is_over = 1;
     if (v->convoys[x->places[id].convoy].n_over++ == 0)
         v->over[v->n_over++] = x->places[id].convoy;
 }
 
-/* All transfers that are over in the fluid by now have been told: where they are a whole convoy
- * they end together. */
+/* A transfer that ends with its convoy is over: who waits for it is told at the end of the last. */
+static void note_end(OrrExec *x, uint32_t id) {
+    OrrPlace *place = &x->places[id];
+    OrrConvoy *c = &x->convoys->convoys[place->convoy];
+    int64_t last_ns = x->now_ns;
+    orr_exec__leave_fluid(x, place);
+    place->due_ns = x->now_ns;
+    c->first_ns = MIN(c->first_ns, x->now_ns);
+    if (--c->n_unknown > 0)
+        return;
+    for (uint32_t i = 0; i < c->n; i++) {
+        const OrrPlace *other = &x->places[x->convoys->places[c->first + i]];
+        if (other->is_convoyed)
+            last_ns = MAX(last_ns, other->due_ns);
+    }
+    await_end(x, place->convoy, last_ns);
+}
+
+/* Transfers of convoy @id that go alone are over, in one instant: where they are all they end
+ * together. */
+static void end_alone(OrrExec *x, uint32_t id) {
+    OrrConvoy *c = &x->convoys->convoys[id];
+    bool is_whole = c->n_over == c->n;
+    for (uint32_t i = 0; i < c->n; i++) {
+        OrrPlace *place = &x->places[x->convoys->places[c->first + i]];
+        if (!place->is_over)
+            continue;
+        place->is_over = 0;
+        place->due_ns = x->now_ns;
+        if (!is_whole)
+            orr_exec__push_end(x, x->convoys->places[c->first + i], x->now_ns);
+    }
+    c->n_over = 0;
+    if (!is_whole)
+        return;
+    fly(x, id, x->now_ns, 0);
+    await_end(x, id, x->now_ns);
+}
+
+/* All transfers that are over in the fluid by now have been told. */
 void orr_exec__flows_ended(OrrExec *x) {
     OrrConvoys *v = x->convoys;
-    for (uint32_t k = 0; v && k < v->n_over; k++) {
-        OrrConvoy *c = &v->convoys[v->over[k]];
-        bool is_whole = c->n_over == c->n;
-        for (uint32_t i = 0; i < c->n; i++) {
-            OrrPlace *place = &x->places[v->places[c->first + i]];
-            if (!place->is_over)
-                continue;
-            place->is_over = 0;
-            place->is_convoyed = is_whole;
-            place->due_ns = x->now_ns;
-            if (!is_whole)
-                orr_exec__push_end(x, v->places[c->first + i], x->now_ns);
-        }
-        c->n_over = 0;
-        if (is_whole)
-            await_end(x, v->over[k], x->now_ns);
-    }
-    if (v)
-        v->n_over = 0;
+    if (!v)
+        return;
+    for (uint32_t k = 0; k < v->n_over; k++)
+        end_alone(x, v->over[k]);
+    for (uint32_t k = 0; k < v->n_ended; k++)
+        note_end(x, v->ended[k]);
+    v->n_over = v->n_ended = 0;
 }

@@ -12,13 +12,16 @@
 typedef struct {
     uint32_t island[2];   /* of the senders, of the receivers */
     uint32_t n, n_flying; /* members; of them those whose transfers end with it */
+    uint32_t n_unknown;   /* of those: in the fluid, or yet to start there */
+    int64_t first_ns;     /* the first known end */
     uint32_t first;       /* in OrrConvoys.places */
     uint32_t n_waiting;   /* transfers that wait for the rest, so that all set out together */
     int64_t leave_ns;     /* when they do wait no longer */
     uint32_t n_over;      /* transfers that are over in the fluid, in this instant */
     uint32_t generation;  /* of its end; and of that */
-    uint32_t wait_generation;
+    uint32_t wait_generation, land_generation;
     bool is_late;       /* some end before the rest: in the list of the receivers' island */
+    bool is_bound;      /* it will land before anybody can see that some are over in the fluid */
     uint32_t next_late; /* the next of that */
 } OrrConvoy;
 
@@ -31,12 +34,18 @@ struct OrrConvoys {
     OrrUse *uses;     /* of all those places, in that order: an event asks for all of a convoy */
     uint32_t *over;   /* those with some that are over */
     uint32_t n_over;
+    uint32_t *ended; /* places of transfers that are over in the fluid, and end with their convoy */
+    uint32_t n_ended;
     uint32_t *late; /* [n_islands] first of those whose ends differ, or ORR_NONE */
     /* [n_roles][n_calls] of a receive: the call, plus 1, of the pass that may be told late of its
      * end; 0: none */
     uint32_t **late_call;
     int64_t least_ns; /* of a send, latency included */
     uint16_t *single; /* [n_roles] a bit for each stream whose items have one peer and size */
+    /* [n_roles][n_calls * ORR_N_STREAMS] what its kernels take at least from the end of the block
+     * that a send of the call waits for to that of the one that the next send of the stream waits
+     * for; 0: not known */
+    int64_t **gap_ns;
 };
 
 /* Ranks of a TP group, which is an island where there are convoys; how many. */

@@ -220,6 +220,72 @@ static uint16_t single_streams(const OrrExec *x, const OrrCompiledRole *role) {
     return single;
 }
 
+/* What the kernels of a block take at least, on any hardware. */
+static int64_t *least_of_blocks(const OrrExec *x) {
+    const OrrCompiled *c = x->compiled;
+    int64_t *least_ns = g_new(int64_t, c->n_blocks + 1);
+    for (uint32_t b = 0; b < c->n_blocks; b++) {
+        least_ns[b] = INT64_MAX;
+        for (uint32_t h = 0; h < x->bound->n_hw; h++)
+            least_ns[b] = MIN(least_ns[b], c->times[(gsize)h * c->n_blocks + b].work_ns);
+    }
+    return least_ns;
+}
+
+/* Blocks and others of the compute stream: what those before number i of a step take at least. */
+static int64_t *least_before(const OrrExec *x, const OrrCompiledRole *r, const int64_t *least_ns) {
+    uint32_t at = 0;
+    int64_t *before_ns = g_new0(int64_t, r->rows[r->n_calls].base[ORR_STREAM_COMPUTE] + 1);
+    for (uint32_t c = 0; c < r->n_calls; c++) {
+        const OrrCompiledSegment *cs = &x->compiled->segments[r->calls[c].segment];
+        for (uint32_t i = 0; i < cs->n_items[ORR_STREAM_COMPUTE]; i++, at++) {
+            const OrrItem *item = &x->compiled->items[cs->first_item[ORR_STREAM_COMPUTE] + i];
+            before_ns[at + 1] =
+                before_ns[at] + (item->type == ORR_ITEM_BLOCK ? least_ns[item->what] : 0);
+        }
+    }
+    return before_ns;
+}
+
+/* Items of the compute stream in the step that have ended when the only item of stream @s in the
+ * call starts; 0: none that is known. */
+static uint32_t blocks_before(const OrrExec *x, const OrrCompiledRole *r, uint32_t call,
+                              uint32_t s) {
+    const OrrCompiledSegment *cs = &x->compiled->segments[r->calls[call].segment];
+    const uint32_t *first = &r->first_cross[call * ORR_N_STREAMS + s];
+    uint32_t n = 0;
+    for (uint32_t i = first[0]; i < first[1] && cs->n_items[s] == 1; i++)
+        if (r->cross[i].src_stream == ORR_STREAM_COMPUTE && r->cross[i].steps_back == 0)
+            n = MAX(n, r->cross[i].src_count);
+    return n;
+}
+
+static int64_t *find_gaps(const OrrExec *x, const OrrCompiledRole *r, const int64_t *least_ns) {
+    uint32_t n = r->n_calls, n_step = r->rows[n].base[ORR_STREAM_COMPUTE];
+    int64_t *gap_ns = g_new0(int64_t, (gsize)(n + 1) * ORR_N_STREAMS);
+    g_autofree int64_t *before_ns = least_before(x, r, least_ns);
+    for (uint32_t c = 0; c < n; c++)
+        for (uint32_t s = 0; s < ORR_N_STREAMS; s++) {
+            if (!(x->convoys->streams & 1u << s) || blocks_before(x, r, c, s) == 0)
+                continue;
+            uint32_t next = r->next_call[(c + 1) * ORR_N_STREAMS + s];
+            bool is_later = next == n;
+            uint32_t to = blocks_before(x, r, is_later ? r->next_call[s] : next, s);
+            int64_t ns = before_ns[to] + (is_later ? before_ns[n_step] : 0);
+            if (to > 0)
+                gap_ns[c * ORR_N_STREAMS + s] = MAX(ns - before_ns[blocks_before(x, r, c, s)], 0);
+        }
+    return gap_ns;
+}
+
+static void gaps_new(OrrExec *x) {
+    uint32_t n_roles = program(x)->n_roles;
+    g_autofree int64_t *least_ns = least_of_blocks(x);
+    x->convoys->gap_ns = g_new0(int64_t *, n_roles + 1);
+    for (uint32_t r = 0; r < n_roles; r++)
+        x->convoys->gap_ns[r] = find_gaps(x, &x->compiled->roles[r], least_ns);
+}
+
 void orr_exec__convoys_new(OrrExec *x) {
     if (x->jitter || x->options->is_plain || !x->is_local_group[ORR_GROUP_TP] ||
         !orr_pass__is_one_role_each(x))
@@ -232,6 +298,7 @@ void orr_exec__convoys_new(OrrExec *x) {
     v->convoys = orr_large_new((x->n_places + 1) * sizeof *v->convoys);
     v->places = orr_large_new((x->n_places + 1) * sizeof *v->places);
     v->over = g_new(uint32_t, x->n_places + 1);
+    v->ended = g_new(uint32_t, x->n_places + 1);
     v->late = g_new(uint32_t, x->n_islands + 1);
     for (uint32_t i = 0; i < x->n_islands; i++)
         v->late[i] = ORR_NONE;
@@ -244,16 +311,21 @@ void orr_exec__convoys_new(OrrExec *x) {
     for (uint32_t r = 0; r < program(x)->n_roles; r++)
         v->single[r] = single_streams(x, &x->compiled->roles[r]);
     find_late_calls(x);
+    gaps_new(x);
 }
 
 void orr_exec__convoys_clear(OrrExec *x) {
     OrrConvoys *v = x->convoys;
     if (!v)
         return;
-    for (uint32_t r = 0; r < program(x)->n_roles; r++)
+    for (uint32_t r = 0; r < program(x)->n_roles; r++) {
         g_free(v->late_call[r]);
+        g_free(v->gap_ns[r]);
+    }
     g_free(v->late_call);
+    g_free(v->gap_ns);
     g_free(v->over);
+    g_free(v->ended);
     g_free(v->late);
     g_free(v->single);
     free(v->convoys);

@@ -132,6 +132,9 @@ void orr_exec__handle(OrrExec *x, const OrrEvent *e) {
     case ORR_EV_CONVOY_FLOW:
         orr_exec__convoy_flows(x, e->id, orr_event_generation(e));
         break;
+    case ORR_EV_LAND:
+        orr_exec__convoy_lands(x, e->id, orr_event_generation(e));
+        break;
     case ORR_EV_ISLAND:
         if (orr_event_generation(e) == x->islands[e->id].generation)
             orr_exec__run_island(x, e->id);
@@ -190,8 +193,11 @@ static void loop(OrrExec *x) {
             orr_exec__run_island(x, island);
             continue;
         }
-        if ((x->queue.n == 0 || x->queue.heap[0].time_ns > x->global_ns) && !advance(x))
-            return;
+        if (x->queue.n == 0 || x->queue.heap[0].time_ns > x->global_ns) {
+            if (!advance(x))
+                return;
+            continue; /* there may be nothing to do: what is over is told of late */
+        }
         if (x->causes && x->causes->n_words > x->causes->limit)
             orr_exec__causes_clear_up(x);
         OrrEvent e = orr_queue_pop(&x->queue);

@@ -21,7 +21,8 @@ enum {
     ORR_EV_LOOK,       /* id: a rank of the island whose pass under way has been disturbed */
     ORR_EV_CONVOY,     /* id: convoy: the last of its transfers is over */
     ORR_EV_SET_OUT,    /* id: convoy: those of its transfers that wait for the rest go without */
-    ORR_EV_CONVOY_FLOW /* id: convoy: the same as FLOW_START for all its transfers */
+    ORR_EV_CONVOY_FLOW, /* id: convoy: the same as FLOW_START for all its transfers */
+    ORR_EV_LAND         /* id: convoy: what of it is over may be seen from now on */
 };
 
 /* Where the current block of the compute stream is: in kernel `kernel`, begun at `begun_ns`, with
@@ -338,8 +339,10 @@ void orr_exec__convoy_end(OrrExec *x, uint32_t convoy, uint32_t generation);
 void orr_exec__convoy_leaves(OrrExec *x, uint32_t convoy, uint32_t generation);
 void orr_exec__convoy_flows(OrrExec *x, uint32_t convoy, uint32_t generation);
 void orr_exec__flows_ended(OrrExec *x);
+void orr_exec__convoy_lands(OrrExec *x, uint32_t convoy, uint32_t generation);
 void orr_exec__land(OrrExec *x, uint32_t island);
-void orr_exec__leave_convoy(OrrExec *x, uint32_t place);
+void orr_exec__tell_over(OrrExec *x, uint32_t island);
+void orr_exec__lose_room(OrrExec *x, uint32_t place);
 /* passes.c */
 void orr_exec__passes_new(OrrExec *x);
 void orr_exec__passes_clear(OrrExec *x);
@@ -403,6 +406,7 @@ void orr_exec__begin_transfer(OrrExec *x, uint32_t place, int64_t arrived_ns);
 void orr_exec__flow_start(OrrExec *x, uint32_t place);
 void orr_exec__comm_end(OrrExec *x, uint32_t place);
 void orr_exec__pair_over(OrrExec *x, uint32_t place);
+void orr_exec__leave_fluid(OrrExec *x, OrrPlace *place);
 void orr_exec__flow_ended(void *data, uint32_t activity, uint32_t owner);
 uint32_t orr_exec__purpose(const OrrExec *x, const OrrItem *item, bool *takes_sms);
 static inline const OrrPlan *orr_exec__plan(const OrrPlace *place) {

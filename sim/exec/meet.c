@@ -135,8 +135,6 @@ void orr_exec__share(OrrExec *x, uint32_t id, int64_t ahead_ns) {
 }
 
 void orr_exec__flow_start(OrrExec *x, uint32_t id) {
-    if (x->places[id].is_pair && orr_exec__book(x, id, x->now_ns))
-        return;
     orr_exec__room_take(x, id);
     orr_exec__share(x, id, 0);
 }
@@ -210,7 +208,7 @@ static void check_bound(const OrrExec *x, const OrrPlace *place) {
                 plan->work_bytes, moving, plan->cap_bytes_per_s);
 }
 
-static void leave_fluid(OrrExec *x, OrrPlace *place) {
+void orr_exec__leave_fluid(OrrExec *x, OrrPlace *place) {
     if (!place->is_flowing)
         return;
     orr_fluid_end(x->fluid, x->now_ns, place->flow);
@@ -226,7 +224,7 @@ void orr_exec__pair_over(OrrExec *x, uint32_t id) {
         check_bound(x, place);
     if (place->is_booked)
         orr_exec__room_hold(x, id);
-    leave_fluid(x, place);
+    orr_exec__leave_fluid(x, place);
     OrrMet met;
     if (x->causes) {
         uint32_t last = place->last_rank;
@@ -249,7 +247,7 @@ void orr_exec__comm_end(OrrExec *x, uint32_t id) {
         orr_exec__room_hold(x, id);
     else if (place->is_booked)
         orr_exec__room_give(x, id);
-    leave_fluid(x, place);
+    orr_exec__leave_fluid(x, place);
     if (place->is_pair) {
         pair_end(x, id);
         if (place->is_held)

@@ -106,11 +106,11 @@ static void count_booked(OrrExec *x, const OrrReserve *r, int change) {
 static void take_back(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     if (place->is_convoyed && place->due_ns <= x->now_ns)
-        orr_exec__land(x, x->ranks[place->ends[1]].island); /* over, and told of late */
+        orr_exec__tell_over(x, x->ranks[place->ends[1]].island);
     if (!place->is_booked)
         return;
     if (place->is_convoyed)
-        orr_exec__leave_convoy(x, id);
+        orr_exec__lose_room(x, id);
     orr_exec__room_give(x, id);
     orr_exec__forget_end(x, id); /* it is not known */
     x->n_booked--;
