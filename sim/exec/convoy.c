@@ -71,7 +71,8 @@ static void link_late(OrrExec *x, uint32_t id) {
 /* Whether transfers of it may be in the fluid and end with it, whenever that may be: the next ones
  * would be seen, so it lands before these can start. */
 static bool bind_to_land(OrrExec *x, uint32_t id) {
-    if (g_getenv("NOBIND")) return false;
+    if (g_getenv("NOBIND"))
+        return false;
     OrrConvoy *c = &x->convoys->convoys[id];
     const OrrPlace *place = &x->places[x->convoys->places[c->first]];
     uint16_t local = 1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_TP;
@@ -117,6 +118,7 @@ static void fly(OrrExec *x, uint32_t id, int64_t first_ns, uint32_t n_unknown) {
     c->n_flying = c->n;
     c->n_unknown = n_unknown;
     c->first_ns = first_ns;
+    c->has_started = c->has_ended = false;
 }
 
 /* All transfers are known to end, at what their places say. */
@@ -202,6 +204,39 @@ static void set_out(OrrExec *x, uint32_t id) {
     for (uint32_t i = 0; i < c->n; i++)
         if (x->places[places[i]].due_ns < INT64_MAX)
             orr_exec__push_end(x, places[i], x->places[places[i]].due_ns);
+}
+
+static void prefetch_places(const OrrExec *x, const OrrConvoy *c) {
+    const uint32_t *places = x->convoys->places + c->first;
+    for (uint32_t i = 0; i < c->n; i++) {
+        __builtin_prefetch(&x->places[places[i]], 1);
+        __builtin_prefetch((const char *)&x->places[places[i]] + 64, 1);
+    }
+}
+
+/* A transfer starts in the fluid: as a rule those of the other members do soon. */
+void orr_convoy__starts(OrrExec *x, uint32_t id) {
+    OrrConvoy *c = &x->convoys->convoys[x->places[id].convoy];
+    const uint32_t *places = x->convoys->places + c->first;
+    if (c->has_started || c->n_unknown == 0)
+        return;
+    c->has_started = true;
+    prefetch_places(x, c);
+    for (uint32_t i = 0; i < c->n; i++)
+        if (!x->places[places[i]].is_booked)
+            orr_exec__room_prefetch(x, &x->places[places[i]]);
+}
+
+/* The first of its transfers in the fluid is over: as a rule the others are soon. */
+static void prefetch_ends(OrrExec *x, OrrConvoy *c) {
+    const uint32_t *places = x->convoys->places + c->first;
+    uint32_t flows[ORR_MAX_ISLAND], n = 0;
+    prefetch_places(x, c);
+    c->has_ended = true;
+    for (uint32_t i = 0; i < c->n; i++)
+        if (x->places[places[i]].is_flowing)
+            flows[n++] = x->places[places[i]].flow;
+    orr_fluid_prefetch_ends(x->fluid, flows, n);
 }
 
 /* None of its transfers had room when they set out. */
@@ -360,16 +395,14 @@ static void end_together(OrrExec *x, const OrrConvoy *c) {
     int64_t end_ns[ORR_MAX_ISLAND] = {0}, first_ns = INT64_MAX;
     uint32_t n = c->n,
              streams[2] = {x->places[places[0]].stream, x->places[places[0]].receive_stream};
-    for (uint32_t i = 0; i < n; i++) {
-        __builtin_prefetch(&x->places[places[i]], 1);
-        __builtin_prefetch((const char *)&x->places[places[i]] + 64, 1);
-    }
+    prefetch_places(x, c);
     for (int k = 0; k < 2; k++)
         orr_convoy__members(x, c->island[k], &list[k]);
     for (int k = 0; k < 2; k++)
         orr_together__prefetch(x, list[k], n, streams[k]);
     for (uint32_t i = 0; i < n; i++)
-        orr_exec__room_prefetch(x, &x->places[places[i]]);
+        if (x->places[places[i]].is_booked)
+            orr_exec__room_prefetch(x, &x->places[places[i]]);
     for (uint32_t i = 0; i < n; i++) {
         OrrPlace *place = &x->places[places[i]];
         end_ns[i] = x->now_ns = place->due_ns;
@@ -421,6 +454,8 @@ static void note_end(OrrExec *x, uint32_t id) {
     orr_exec__leave_fluid(x, place);
     place->due_ns = x->now_ns;
     c->first_ns = MIN(c->first_ns, x->now_ns);
+    if (!c->has_ended)
+        prefetch_ends(x, c);
     if (--c->n_unknown > 0)
         return;
     for (uint32_t i = 0; i < c->n; i++) {

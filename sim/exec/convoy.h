@@ -20,7 +20,8 @@ typedef struct {
     uint32_t n_over;      /* transfers that are over in the fluid, in this instant */
     uint32_t generation;  /* of its end; and of that */
     uint32_t wait_generation, land_generation;
-    bool is_late;       /* some end before the rest: in the list of the receivers' island */
+    bool is_late; /* some end before the rest: in the list of the receivers' island */
+    bool has_started, has_ended; /* one of its transfers has, in the fluid */
     bool is_bound;      /* it will land before anybody can see that some are over in the fluid */
     uint32_t next_late; /* the next of that */
 } OrrConvoy;
@@ -58,6 +59,8 @@ static inline uint32_t orr_convoy__members(const OrrExec *x, uint32_t island,
 /* The partners of a transfer have met: it waits for the rest of its convoy, but not beyond its
  * latency. */
 void orr_convoy__wait(OrrExec *x, uint32_t place);
+/* Its transfer starts in the fluid. */
+void orr_convoy__starts(OrrExec *x, uint32_t place);
 /* Its transfer is over in the fluid, now. */
 void orr_convoy__over(OrrExec *x, uint32_t place);
 /* Sends or receives of stream @s of all members, in the order of @list, are launched at

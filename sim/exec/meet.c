@@ -135,6 +135,8 @@ void orr_exec__share(OrrExec *x, uint32_t id, int64_t ahead_ns) {
 }
 
 void orr_exec__flow_start(OrrExec *x, uint32_t id) {
+    if (x->places[id].is_convoyed)
+        orr_convoy__starts(x, id);
     orr_exec__room_take(x, id);
     orr_exec__share(x, id, 0);
 }

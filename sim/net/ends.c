@@ -190,6 +190,16 @@ static void prefetch(const OrrFluid *f, const OrrActivity *a) {
     }
 }
 
+void orr_fluid_prefetch_ends(const OrrFluid *f, const uint32_t *activities, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        const OrrActivity *a = &f->activities[activities[i]];
+        __builtin_prefetch(a, 1);
+        __builtin_prefetch((const char *)a + 64, 1);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        prefetch(f, &f->activities[activities[i]]);
+}
+
 static void take_members(OrrFluid *f, uint32_t bundle, OrrFluidEnded ended, void *data) {
     OrrBundle *b = &f->bundles[bundle];
     orr_fluid__progress(b, f->now_ns);

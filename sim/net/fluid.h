@@ -60,6 +60,8 @@ typedef struct {
 } OrrReserve;
 uint64_t orr_fluid_scale(uint32_t weight, const OrrUse *uses, uint32_t n_uses);
 void orr_fluid_prefetch(const OrrFluid *f, uint32_t link);
+/* Those activities are likely to end soon, one after the other. */
+void orr_fluid_prefetch_ends(const OrrFluid *f, const uint32_t *activities, uint32_t n);
 bool orr_fluid_reserve(OrrFluid *f, const OrrReserve *r);
 void orr_fluid_release(OrrFluid *f, const OrrReserve *r);
 /* Called in orr_fluid_settle for a link that may stop its users now: all that hold room on it must
