@@ -93,23 +93,20 @@ static ORR_INLINE void begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32
             cause = q;
         }
     }
-    OrrBegin *b = &x->passes->begins[r];
-    b->begin_ns[k] = at_ns;
-    b->cause[k] = cause;
-    b->index[k] = orr_exec__lane(x, r, cause)->completed - 1;
-    b->key[k] = call->key;
-    if (x->causes)
-        b->made[k] = orr_exec__last_cause(x, r, cause);
+    const OrrBegins *b = &x->passes->begins;
+    b->begin_ns[r][k] = at_ns;
+    b->state[r].cause[k] = cause;
+    b->index[r][k] = orr_exec__lane(x, r, cause)->completed - 1;
+    b->key[r][k] = call->key;
+    if (b->made)
+        b->made[r][k] = orr_exec__last_cause(x, r, cause);
     if (k == 1) {
-        b->blocker.is_set = 0;
-        if (cause == s)
-            return;
-        b->blocker = orr_exec__trail(x, r, cause)->ended;
-        b->blocker_end_ns = at_ns;
+        if (cause != s)
+            b->blocker[r] = orr_exec__trail(x, r, cause)->ended;
         return;
     }
     orr_exec__idle(x, r, cause, at_ns, at_ns);
-    if (b->state == ORR_RATE_NOW)
+    if (b->state[r].state == ORR_RATE_NOW)
         orr_pass__note_rates(x, pass, r);
     else
         orr_pass__begin_rates(x, r);
@@ -134,7 +131,7 @@ static ORR_INLINE uint32_t missing_of(const OrrExec *x, uint32_t r, uint32_t k, 
  * missing. */
 static ORR_INLINE bool has_begin(OrrExec *x, uint32_t r, uint32_t k, const Call *call) {
     uint32_t s = orr_pass_lane[k], need;
-    if (x->passes->begins[r].key[k] == call->key)
+    if (x->passes->begins.key[r][k] == call->key)
         return true;
     if (orr_exec__is_blocked(x, r, s))
         return false;
@@ -152,7 +149,7 @@ static void schedule(OrrExec *x, const Call *call, const uint32_t *list, uint32_
     int64_t last = x->now_ns;
     for (uint32_t m = 0; m < n; m++)
         for (uint32_t k = 0; k < call->needs->n_lanes; k++)
-            last = MAX(last, x->passes->begins[list[m]].begin_ns[k]);
+            last = MAX(last, x->passes->begins.begin_ns[list[m]][k]);
     orr_exec__push_local(x, list[0], last, ORR_EV_PASS, orr_pass__of(x, list[0])->generation,
                          list[0]);
 }
@@ -179,7 +176,7 @@ static bool all_lack(OrrExec *x, const OrrIslandPass *pass, const Call *call, ui
     uint32_t s = orr_pass_lane[k], q = first->stream, n = count_of(first, call->step);
     for (uint32_t m = 0; m < pass->n; m++)
         if (orr_exec__lane(x, pass->list[m], q)->completed >= n ||
-            x->passes->begins[pass->list[m]].key[k] == call->key)
+            x->passes->begins.key[pass->list[m]][k] == call->key)
             return false;
     orr_exec__block_all_on(x, pass->list, pass->n, s, q, n);
     orr_exec__hold_all(x, pass->list, pass->n, s, true);
@@ -201,7 +198,7 @@ static bool ask_all(OrrExec *x, const OrrIslandPass *pass, const Call *call) {
 static uint32_t n_noted(const OrrExec *x, const OrrIslandPass *pass, const Call *call, uint32_t k) {
     uint32_t n = 0;
     for (uint32_t m = 0; m < pass->n; m++)
-        n += x->passes->begins[pass->list[m]].key[k] == call->key;
+        n += x->passes->begins.key[pass->list[m]][k] == call->key;
     return n;
 }
 
@@ -224,7 +221,7 @@ static bool are_alike(const OrrExec *x, const OrrIslandPass *pass, const Call *c
 /* As has_begin of all members, who are alike. */
 static bool have_begun(OrrExec *x, OrrIslandPass *pass, const Call *call, uint32_t k) {
     uint32_t s = orr_pass_lane[k], need;
-    if (x->passes->begins[pass->first].key[k] == call->key)
+    if (x->passes->begins.key[pass->first][k] == call->key)
         return true;
     if (orr_exec__is_blocked(x, pass->first, s))
         return false;

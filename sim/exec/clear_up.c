@@ -23,8 +23,8 @@ static void visit_rank(OrrExec *x, uint32_t r, Visit *visit) {
     for (uint32_t i = 0; i < c->n_lates; i++)
         visit(c, &c->lates[(gsize)r * c->n_lates + i].cause);
     visit(c, &c->syncs[r]);
-    for (uint32_t k = 0; x->passes && k < ORR_PASS_LANES; k++)
-        visit(c, &x->passes->begins[r].made[k]);
+    for (uint32_t k = 0; x->passes && x->passes->begins.made && k < ORR_PASS_LANES; k++)
+        visit(c, &x->passes->begins.made[r][k]);
     for (uint32_t i = 0; i < x->n_histories; i++) {
         const OrrHistory *h = &x->history[(gsize)r * x->n_histories + i];
         for (uint32_t e = 0; e < h->n; e++)

@@ -42,7 +42,6 @@ typedef struct {
     const OrrCompiledRole *role;
     uint32_t island;
     uint32_t rate[2];  /* of its kernels: the least of outer and what inner leaves */
-    uint32_t outer[2]; /* what external communication leaves; of old while changes are noted */
     uint8_t resident[ORR_N_COMM_KINDS]; /* external kernels on the GPU that slow others */
     uint8_t inner[ORR_N_COMM_KINDS];    /* those of the island */
     uint32_t accounted;                 /* blocks whose kernels are in owner_ns */
@@ -155,8 +154,22 @@ typedef struct {
     int64_t blocker_end_ns;
     uint32_t outer[2];     /* rates of its kernels then */
     uint32_t first_change; /* and later ones: those of the rank from here on */
-    uint8_t state;         /* OrrRateState */
 } OrrBegin;
+
+/* The same as it is kept, [n_ranks] each: what is asked of all members lies side by side. */
+typedef struct {
+    uint32_t first_change;
+    uint8_t cause[2];
+    uint8_t state; /* OrrRateState */
+} OrrBeginState;
+typedef struct {
+    int64_t (*begin_ns)[2];
+    uint32_t (*key)[2];
+    uint32_t (*index)[2];
+    uint32_t (*made)[2]; /* NULL: no path is wanted */
+    OrrBeginState *state;
+    OrrEnded *blocker; /* if TP waited for another stream: communication that ended at its begin */
+} OrrBegins;
 
 /* When a rank came to a collective in a step: to the call that its group waited at longest, the
  * last one of equals. */
@@ -210,6 +223,7 @@ typedef struct {
     OrrRank *ranks;
     int64_t *idle_from_ns; /* [n_ranks] idle time of the compute stream is accounted up to here */
     int64_t *host_base_ns; /* [n_ranks] issue time = base + host time of the program so far */
+    uint32_t (*outer)[2]; /* [n_ranks] rates that external communication leaves its kernels; of old while changes are noted */
     uint32_t *n_synced;    /* [n_ranks] host synchronisations that have returned */
     /* Streams of ranks, by orr_exec__at: those of the members of an island lie side by side. */
     uint32_t *first_at;             /* [n_ranks] of its first stream */
@@ -348,7 +362,7 @@ void orr_exec__passes_new(OrrExec *x);
 void orr_exec__passes_clear(OrrExec *x);
 /* pass.c */
 bool orr_exec__begins_pass(const OrrExec *x, uint32_t r, uint32_t s);
-const OrrBegin *orr_exec__begun(const OrrExec *x, uint32_t r, uint32_t s);
+bool orr_exec__begun(const OrrExec *x, uint32_t r, uint32_t s, OrrBegin *begin);
 void orr_exec__disturb_pass(OrrExec *x, uint32_t r);
 /* check_in.c */
 void orr_exec__check_in(OrrExec *x, uint32_t r, uint32_t s);

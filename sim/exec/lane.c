@@ -101,14 +101,14 @@ static void waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrI
     w->need = 0;
     w->has_wait = false;
     w->ready_ns = s == ORR_STREAM_HOST ? INT64_MIN : *orr_exec__free_ns(x, r, s);
-    w->begun = orr_exec__begun(x, r, s);
-    if (w->begun) {
+    w->is_begun = orr_exec__begun(x, r, s, &w->begun);
+    if (w->is_begun) {
         int k = s == ORR_STREAM_TP;
-        w->ready_ns = w->begin_ns = w->begun->begin_ns[k];
-        w->stream = w->begin_cause = w->begun->cause[k];
+        w->ready_ns = w->begin_ns = w->begun.begin_ns[k];
+        w->stream = w->begin_cause = w->begun.cause[k];
         w->has_wait = w->begin_cause != s;
-        w->index = w->begun->index[k];
-        w->cause = w->begun->made[k];
+        w->index = w->begun.index[k];
+        w->cause = w->begun.made[k];
         return;
     }
     if (x->jitter)
@@ -163,9 +163,9 @@ static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaitin
         return; /* nobody asks what it waited for */
     orr_lane__note_blocker(x, r, s);
     OrrTrail *trail = orr_exec__trail(x, r, s);
-    if (w->begun && s == ORR_STREAM_TP && w->has_wait && w->stream == w->begin_cause) {
-        trail->blocker = w->begun->blocker;
-        trail->blocker_end_ns = w->begun->blocker_end_ns;
+    if (w->is_begun && s == ORR_STREAM_TP && w->has_wait && w->stream == w->begin_cause) {
+        trail->blocker = w->begun.blocker;
+        trail->blocker_end_ns = w->begun.blocker_end_ns;
     }
 }
 

@@ -18,7 +18,8 @@ typedef struct {
     int64_t ready_ns;
     int64_t begin_ns; /* the same of what is waited for outside of the call; and its stream */
     uint32_t begin_cause;
-    const OrrBegin *begun; /* which was noted when it came; NULL: looked up now */
+    bool is_begun; /* which was noted when it came: begun; else looked up now */
+    OrrBegin begun;
 } OrrWaiting;
 
 /* Item @need - 1 of stream @q is among what the head of @s waits for. */

@@ -37,6 +37,7 @@ void orr_exec__lanes_new(OrrExec *x, const OrrBoundGroup *tp) {
     x->owner_ns = orr_large_new(n * sizeof *x->owner_ns);
     x->idle_from_ns = orr_large_new(x->bound->n_ranks * sizeof *x->idle_from_ns);
     x->host_base_ns = orr_large_new(x->bound->n_ranks * sizeof *x->host_base_ns);
+    x->outer = orr_large_new(x->bound->n_ranks * sizeof *x->outer);
     x->n_synced = orr_large_new(x->bound->n_ranks * sizeof *x->n_synced);
     n = (gsize)x->n_islands * n_rows * x->n_members;
     x->free_ns = orr_large_new(n * sizeof *x->free_ns);
@@ -57,6 +58,7 @@ void orr_exec__lanes_clear(OrrExec *x) {
     free(x->owner_ns);
     free(x->idle_from_ns);
     free(x->host_base_ns);
+    free(x->outer);
     free(x->n_synced);
     free(x->free_ns);
     free(x->start_ns);

@@ -8,6 +8,10 @@
  * communication piece by piece, as far as others see it (take.c, rates.c). */
 #include "sim/exec/pass.h"
 
+#include "sim/base/large.h"
+
+#include <stdlib.h>
+
 /* Whether the head of this lane begins a pass that is to be taken as a whole. */
 bool orr_exec__begins_pass(const OrrExec *x, uint32_t r, uint32_t s) {
     const OrrLane *l = orr_exec__lane(x, r, s);
@@ -17,17 +21,60 @@ bool orr_exec__begins_pass(const OrrExec *x, uint32_t r, uint32_t s) {
     return pass->calls[l->call] && pass->released < orr_pass__key(x, r, l);
 }
 
+void orr_pass__begins_new(const OrrExec *x) {
+    gsize n = x->bound->n_ranks;
+    OrrBegins *b = &x->passes->begins;
+    b->begin_ns = orr_large_new(n * sizeof *b->begin_ns);
+    b->key = orr_large_new(n * sizeof *b->key);
+    b->index = orr_large_new(n * sizeof *b->index);
+    b->state = orr_large_new(n * sizeof *b->state);
+    b->blocker = orr_large_new(n * sizeof *b->blocker);
+    b->made = x->causes ? orr_large_new(n * sizeof *b->made) : NULL;
+    for (gsize r = 0; x->causes && r < n; r++)
+        b->made[r][0] = b->made[r][1] = ORR_NONE;
+}
+
+void orr_pass__begins_clear(const OrrExec *x) {
+    OrrBegins *b = &x->passes->begins;
+    free(b->begin_ns);
+    free(b->key);
+    free(b->index);
+    free(b->state);
+    free(b->blocker);
+    free(b->made);
+}
+
+OrrBegin orr_pass__begin_of(const OrrExec *x, uint32_t r) {
+    const OrrBegins *from = &x->passes->begins;
+    const OrrBeginState *state = &from->state[r];
+    OrrBegin b = {.first_change = state->first_change};
+    for (int k = 0; k < ORR_PASS_LANES; k++) {
+        b.begin_ns[k] = from->begin_ns[r][k];
+        b.key[k] = from->key[r][k];
+        b.index[k] = from->index[r][k];
+        b.cause[k] = state->cause[k];
+        b.made[k] = from->made ? from->made[r][k] : ORR_NONE;
+        b.outer[k] = x->outer[r][k];
+    }
+    if (b.cause[1] != ORR_STREAM_TP)
+        b.blocker = from->blocker[r];
+    b.blocker_end_ns = b.begin_ns[1];
+    return b;
+}
+
 /* When the head of this lane had all from outside, if that has been noted: it may have gone event
- * by event only since then. NULL: it has not. */
-const OrrBegin *orr_exec__begun(const OrrExec *x, uint32_t r, uint32_t s) {
+ * by event only since then. False: it has not. */
+bool orr_exec__begun(const OrrExec *x, uint32_t r, uint32_t s, OrrBegin *begin) {
     const OrrLane *l = orr_exec__lane(x, r, s);
     if (!x->passes || x->is_external[s] || l->item != 0)
-        return NULL;
-    const OrrBegin *b = &x->passes->begins[r];
-    for (int k = 0; k < ORR_PASS_LANES; k++)
-        if (s == orr_pass_lane[k] && b->key[k] == orr_pass__key(x, r, l))
-            return b;
-    return NULL;
+        return false;
+    for (int k = 0; k < ORR_PASS_LANES; k++) {
+        if (s != orr_pass_lane[k] || x->passes->begins.key[r][k] != orr_pass__key(x, r, l))
+            continue;
+        *begin = orr_pass__begin_of(x, r);
+        return true;
+    }
+    return false;
 }
 
 /* Ranks that had begun the call go on from where they were: none of their streams has done anything
@@ -43,7 +90,7 @@ void orr_pass__release(OrrExec *x, uint32_t r, uint32_t key) {
         pass->generation = (pass->generation + 1) & ORR_GENERATION_MASK;
     pass->released = MAX(pass->released, key);
     for (uint32_t m = 0; m < n; m++)
-        if (x->passes->begins[list[m]].state == ORR_RATE_BEGUN)
+        if (x->passes->begins.state[list[m]].state == ORR_RATE_BEGUN)
             orr_pass__end_rates(x, list[m], true);
     orr_pass__trim_rates(x, r);
     int64_t now_ns = x->now_ns;
@@ -52,7 +99,7 @@ void orr_pass__release(OrrExec *x, uint32_t r, uint32_t key) {
         for (int k = 0; k < ORR_PASS_LANES; k++) {
             uint32_t s = orr_pass_lane[k];
             if (orr_exec__lane(x, list[m], s)->state == ORR_LANE_CHECKED &&
-                x->passes->begins[list[m]].state != ORR_RATE_ENTERED)
+                x->passes->begins.state[list[m]].state != ORR_RATE_ENTERED)
                 orr_exec__own_lane(x, list[m], s)->state = ORR_LANE_BLOCKED;
             if (orr_exec__lane(x, list[m], s)->state == ORR_LANE_BLOCKED)
                 orr_exec__try_start(x, list[m], s);
@@ -71,12 +118,13 @@ bool orr_pass__is_host_ahead(const OrrExec *x, uint32_t r, uint32_t key) {
     uint32_t n = orr_pass__members(x, r, &list);
     int64_t base_ns = INT64_MIN;
     for (uint32_t m = 0; m < n; m++) {
-        const OrrBegin *b = &x->passes->begins[list[m]];
+        const uint32_t *known = x->passes->begins.key[list[m]];
+        const int64_t *begin_ns = x->passes->begins.begin_ns[list[m]];
         if (x->n_synced[list[m]] < n_synced)
             return false;
         base_ns = MAX(base_ns, x->host_base_ns[list[m]]);
-        first_ns = b->key[0] == key ? MIN(first_ns, b->begin_ns[0]) : first_ns;
-        first_ns = b->key[1] == key ? MIN(first_ns, b->begin_ns[1]) : first_ns;
+        first_ns = known[0] == key ? MIN(first_ns, begin_ns[0]) : first_ns;
+        first_ns = known[1] == key ? MIN(first_ns, begin_ns[1]) : first_ns;
     }
     return base_ns + host_ns <= first_ns;
 }

@@ -177,7 +177,7 @@ struct OrrPasses {
     uint16_t loud_mask; /* external streams with communication that slows kernels */
     OrrIslandPass *islands;
     OrrTailsTaken *taken; /* of all of them */
-    OrrBegin *begins;
+    OrrBegins begins;
     OrrPassNeeds **needs; /* [n_roles][n_calls] */
     OrrPassNeed *all_needs;
     OrrPassWork *whole; /* work space of passes that are taken at once */
@@ -220,12 +220,14 @@ void orr_pass__release(OrrExec *x, uint32_t r, uint32_t key);
 /* Changes of the rates of @r are noted from now on: its pass begins. */
 void orr_pass__begin_rates(OrrExec *x, uint32_t r);
 static inline void orr_pass__note_rates(OrrExec *x, const OrrIslandPass *pass, uint32_t r) {
-    OrrBegin *b = &x->passes->begins[r];
-    b->outer[0] = x->ranks[r].outer[0];
-    b->outer[1] = x->ranks[r].outer[1];
+    OrrBeginState *b = &x->passes->begins.state[r];
     b->first_change = pass->n_changes;
     b->state = ORR_RATE_BEGUN;
 }
+/* What has been noted of the begin of its pass. */
+OrrBegin orr_pass__begin_of(const OrrExec *x, uint32_t r);
+void orr_pass__begins_new(const OrrExec *x);
+void orr_pass__begins_clear(const OrrExec *x);
 /* The pass of @r is taken, or not to be: what was noted comes to its kernels at once, or in turn.
  */
 void orr_pass__end_rates(OrrExec *x, uint32_t r, bool is_replayed);

@@ -409,9 +409,7 @@ void orr_exec__passes_new(OrrExec *x) {
     for (uint32_t i = 0; i < x->n_islands; i++)
         p->islands[i].taken = p->taken + (gsize)i * p->n_tails;
     orr_pass__classes_new(x);
-    p->begins = orr_large_new(x->bound->n_ranks * sizeof *p->begins);
-    for (uint32_t r = 0; r < x->bound->n_ranks; r++)
-        p->begins[r].made[0] = p->begins[r].made[1] = ORR_NONE;
+    orr_pass__begins_new(x);
     p->owners = find_owners(x);
     p->whole = orr_pass__work_new(p);
 }
@@ -448,6 +446,6 @@ void orr_exec__passes_clear(OrrExec *x) {
     g_free(p->shown);
     g_free(p->islands);
     free(p->taken);
-    free(p->begins);
+    orr_pass__begins_clear(x);
     g_free(p);
 }

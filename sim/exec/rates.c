@@ -50,7 +50,7 @@ void orr_exec__look(OrrExec *x, uint32_t r) {
 /* External communication leaves kernels of the rank @rate from now on, or (not @is_outer) its own
  * does. Returns whether that is only noted; else it is theirs at once. */
 bool orr_exec__note_rate(OrrExec *x, uint32_t r, bool is_outer, const uint32_t rate[2]) {
-    OrrBegin *b = &x->passes->begins[r];
+    OrrBeginState *b = &x->passes->begins.state[r];
     if (b->state == ORR_RATE_NOW || (b->state == ORR_RATE_REPLAYED && !is_outer))
         return false;
     OrrIslandPass *pass = orr_pass__of(x, r);
@@ -61,7 +61,7 @@ bool orr_exec__note_rate(OrrExec *x, uint32_t r, bool is_outer, const uint32_t r
     for (uint32_t i = pass->n_changes; i > b->first_change && !last; i--)
         if (pass->changes[i - 1].rank == r)
             last = &pass->changes[i - 1];
-    if (memcmp(last ? last->rate : b->outer, to, sizeof to) == 0)
+    if (memcmp(last ? last->rate : x->outer[r], to, sizeof to) == 0)
         return true;
     if (!last || last->at_ns != x->now_ns)
         last = add_change(pass);
@@ -76,7 +76,6 @@ bool orr_exec__note_rate(OrrExec *x, uint32_t r, bool is_outer, const uint32_t r
 /* What is noted for the rank and is due by @until_ns comes to its kernels. */
 static void catch_up(OrrExec *x, uint32_t r, int64_t until_ns) {
     OrrIslandPass *pass = orr_pass__of(x, r);
-    OrrRank *rank = &x->ranks[r];
     bool is_more = false;
     for (uint32_t i = 0; i < pass->n_changes; i++) {
         OrrRateChange *c = &pass->changes[i];
@@ -86,22 +85,22 @@ static void catch_up(OrrExec *x, uint32_t r, int64_t until_ns) {
             is_more = true;
             continue;
         }
-        memcpy(rank->outer, c->rate, sizeof rank->outer);
+        memcpy(x->outer[r], c->rate, sizeof x->outer[r]);
         c->is_due = false;
     }
     orr_exec__rate(x, r);
     if (!is_more)
-        x->passes->begins[r].state = ORR_RATE_NOW;
+        x->passes->begins.state[r].state = ORR_RATE_NOW;
     orr_pass__trim_rates(x, r);
 }
 
 void orr_exec__rate_event(OrrExec *x, uint32_t r) {
-    if (x->passes->begins[r].state == ORR_RATE_REPLAYED)
+    if (x->passes->begins.state[r].state == ORR_RATE_REPLAYED)
         catch_up(x, r, x->now_ns);
 }
 
 void orr_pass__begin_rates(OrrExec *x, uint32_t r) {
-    OrrBegin *b = &x->passes->begins[r];
+    OrrBeginState *b = &x->passes->begins.state[r];
     if (b->state == ORR_RATE_REPLAYED)
         catch_up(x, r, INT64_MAX);
     orr_pass__note_rates(x, orr_pass__of(x, r), r);
@@ -109,14 +108,13 @@ void orr_pass__begin_rates(OrrExec *x, uint32_t r) {
 
 void orr_pass__end_rates(OrrExec *x, uint32_t r, bool is_replayed) {
     OrrIslandPass *pass = orr_pass__of(x, r);
-    OrrBegin *b = &x->passes->begins[r];
-    OrrRank *rank = &x->ranks[r];
+    OrrBeginState *b = &x->passes->begins.state[r];
     b->state = ORR_RATE_NOW;
     if (pass->n_changes == 0)
         return; /* they are what they were */
     if (!is_replayed) {
-        rank->outer[0] = rank->outer[1] = ORR_RATE_ONE;
-        orr_exec__lower_rate(x, r, false, rank->outer);
+        x->outer[r][0] = x->outer[r][1] = ORR_RATE_ONE;
+        orr_exec__lower_rate(x, r, false, x->outer[r]);
     }
     orr_exec__rate(x, r);
     for (uint32_t i = b->first_change; is_replayed && i < pass->n_changes; i++) {
@@ -137,13 +135,13 @@ void orr_pass__trim_rates(OrrExec *x, uint32_t r) {
     while (first < pass->n_changes && !pass->changes[first].is_due)
         first++;
     for (uint32_t m = 0; m < n; m++)
-        if (x->passes->begins[list[m]].state == ORR_RATE_BEGUN)
-            first = MIN(first, x->passes->begins[list[m]].first_change);
+        if (x->passes->begins.state[list[m]].state == ORR_RATE_BEGUN)
+            first = MIN(first, x->passes->begins.state[list[m]].first_change);
     if (first == 0)
         return;
     pass->n_changes -= first;
     memmove(pass->changes, pass->changes + first, pass->n_changes * sizeof *pass->changes);
     for (uint32_t m = 0; m < n; m++)
-        x->passes->begins[list[m]].first_change -=
-            MIN(x->passes->begins[list[m]].first_change, first);
+        x->passes->begins.state[list[m]].first_change -=
+            MIN(x->passes->begins.state[list[m]].first_change, first);
 }

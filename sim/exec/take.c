@@ -28,14 +28,14 @@ static void fill_starts(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
     w->n_told = 0;
     for (uint32_t m = 0; m < w->n; m++) {
         OrrPassStart *s = &w->starts[m];
-        s->begin = x->passes->begins[list[m]];
+        s->begin = orr_pass__begin_of(x, list[m]);
         s->tp_free_ns = *orr_exec__free_ns(x, list[m], ORR_STREAM_TP);
         s->last.is_set = 0;
         if (has_last)
             s->last = orr_exec__trail(x, list[m], ORR_STREAM_TP)->ended;
         s->n_told = 0;
         w->members[m].rank = list[m];
-        x->passes->begins[list[m]].state = ORR_RATE_ENTERED;
+        x->passes->begins.state[list[m]].state = ORR_RATE_ENTERED;
     }
 }
 
@@ -314,7 +314,7 @@ static void enter(OrrExec *x, uint32_t r, OrrIslandPass *pass) {
     prefetch(x, list, n);
     for (uint32_t m = 0; m < n; m++)
         for (int k = 0; k < ORR_PASS_LANES && cs->n_items[orr_pass_lane[k]] > 0; k++)
-            first = MIN(first, x->passes->begins[list[m]].begin_ns[k]);
+            first = MIN(first, x->passes->begins.begin_ns[list[m]][k]);
     if (pass->vetted != pass->key && !orr_pass__is_host_ahead(x, r, pass->key)) {
         x->now_ns = first;
         orr_pass__release(x, r, pass->key);

@@ -214,7 +214,7 @@ void orr_together__prefetch(const OrrExec *x, const uint32_t *list, uint32_t n, 
         if (x->ended_mask & 1u << s)
             prefetch_lines(orr_exec__trail(x, list[i], s), sizeof(OrrTrail));
         if ((x->charged_mask & 1u << s) && x->passes)
-            prefetch_lines(&x->passes->begins[list[i]], sizeof x->passes->begins[0]);
+            __builtin_prefetch(&x->passes->begins.blocker[list[i]], 1);
     }
 }
 
