@@ -44,12 +44,11 @@ static int64_t charge_span(OrrExec *x, uint32_t r, const OrrEnded *e, int64_t en
  * launch to the communication that it had waited for itself (a receive before a gather, say), then
  * to the host if that was late, else to whatever kept its stream busy: its own kind. */
 static void charge_comm(OrrExec *x, uint32_t r, uint32_t q, int64_t free_ns, int64_t ready_ns) {
-    const OrrTrail *trail = orr_exec__trail(x, r, q);
-    const OrrEnded *e = &trail->ended;
+    const OrrEnded *e = orr_exec__ended(x, r, q);
+    const OrrBlocker *blocker = orr_exec__blocker(x, r, q, false);
     int64_t before = charge_span(x, r, e, *orr_exec__free_ns(x, r, q), free_ns, ready_ns);
-    if (before > 0 && trail->ended_blocker.is_set)
-        before = charge_span(x, r, &trail->ended_blocker, trail->ended_blocker_end_ns, free_ns,
-                             free_ns + before);
+    if (before > 0 && blocker->ended.is_set)
+        before = charge_span(x, r, &blocker->ended, blocker->end_ns, free_ns, free_ns + before);
     OrrItem item = {.type = e->type, .what = e->what};
     bool takes_sms;
     uint32_t purpose = orr_exec__purpose(x, &item, &takes_sms);
@@ -65,7 +64,7 @@ void orr_exec__idle(OrrExec *x, uint32_t r, uint32_t cause, int64_t ready_ns, in
         return;
     x->idle_from_ns[r] = start_ns;
     if (ready_ns > free_ns) {
-        const OrrEnded *e = &orr_exec__trail(x, r, cause)->ended;
+        const OrrEnded *e = orr_exec__ended(x, r, cause);
         if (cause != ORR_STREAM_HOST && e->is_set && e->type != ORR_ITEM_BLOCK)
             charge_comm(x, r, cause, free_ns, ready_ns);
         else

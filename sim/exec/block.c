@@ -231,8 +231,8 @@ void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t s, uint32_t purpose, in
     uint32_t rate[2] = {ORR_RATE_ONE, ORR_RATE_ONE};
     bool is_outer = x->is_external[s];
     if (is_outer) {
-        orr_exec__tell_over(x, rank->island);
-        orr_exec__catch_up_island(x, rank->island);
+        orr_exec__tell_over(x, x->island_of[r]);
+        orr_exec__catch_up_island(x, x->island_of[r]);
     }
     if (is_outer)
         rank->resident[purpose] += change;

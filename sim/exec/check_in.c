@@ -102,7 +102,7 @@ static ORR_INLINE void begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32
         b->made[r][k] = orr_exec__last_cause(x, r, cause);
     if (k == 1) {
         if (cause != s)
-            b->blocker[r] = orr_exec__trail(x, r, cause)->ended;
+            b->blocker[r] = *orr_exec__ended(x, r, cause);
         return;
     }
     orr_exec__idle(x, r, cause, at_ns, at_ns);
@@ -259,7 +259,7 @@ static bool is_other_busy(const OrrLane *other, const OrrLane *mine, bool has_it
 }
 
 static bool is_disturbed(const OrrExec *x, uint32_t r) {
-    const OrrIsland *island = &x->islands[x->ranks[r].island];
+    const OrrIsland *island = &x->islands[x->island_of[r]];
     return island->n_unstable > 0 || island->n_pending > 0;
 }
 

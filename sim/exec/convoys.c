@@ -137,7 +137,7 @@ static void add_convoy(OrrExec *x, uint32_t id) {
     const uint32_t *list[2];
     uint32_t n[2];
     for (int k = 0; k < 2; k++)
-        n[k] = orr_convoy__members(x, x->ranks[x->places[id].ends[k]].island, &list[k]);
+        n[k] = orr_convoy__members(x, x->island_of[x->places[id].ends[k]], &list[k]);
     bool is_first = list[0][0] == x->places[id].ends[0] && list[1][0] == x->places[id].ends[1];
     if (!is_first || n[0] < 2 || n[0] != n[1] || list[0] == list[1])
         return;
@@ -148,7 +148,7 @@ static void add_convoy(OrrExec *x, uint32_t id) {
         v->places[v->n_places + i] = other;
     }
     OrrConvoy *c = &v->convoys[v->n];
-    *c = (OrrConvoy){.island = {x->ranks[list[0][0]].island, x->ranks[list[1][0]].island},
+    *c = (OrrConvoy){.island = {x->island_of[list[0][0]], x->island_of[list[1][0]]},
                      .n = n[0],
                      .first = v->n_places,
                      .next_late = ORR_NONE};

@@ -40,8 +40,7 @@ typedef struct {
 /* What most events of a rank touch comes first, a cache line; then what passes and rates do. */
 typedef struct {
     const OrrCompiledRole *role;
-    uint32_t island;
-    uint32_t rate[2];  /* of its kernels: the least of outer and what inner leaves */
+    uint32_t rate[2]; /* of its kernels: the least of outer and what inner leaves */
     uint8_t resident[ORR_N_COMM_KINDS]; /* external kernels on the GPU that slow others */
     uint8_t inner[ORR_N_COMM_KINDS];    /* those of the island */
     uint32_t accounted;                 /* blocks whose kernels are in owner_ns */
@@ -223,9 +222,11 @@ typedef struct {
     OrrRank *ranks;
     int64_t *idle_from_ns; /* [n_ranks] idle time of the compute stream is accounted up to here */
     int64_t *host_base_ns; /* [n_ranks] issue time = base + host time of the program so far */
-    uint32_t (*outer)[2]; /* [n_ranks] rates that external communication leaves its kernels; of old while changes are noted */
+    uint32_t (*outer)[2];  /* [n_ranks] rates that external communication leaves its kernels; of old
+                              while changes are noted */
     uint32_t *n_synced;    /* [n_ranks] host synchronisations that have returned */
     /* Streams of ranks, by orr_exec__at: those of the members of an island lie side by side. */
+    uint32_t *island_of;            /* [n_ranks] */
     uint32_t *first_at;             /* [n_ranks] of its first stream */
     uint32_t row_at[ORR_N_STREAMS]; /* of a stream, beyond the first */
     uint32_t n_members;             /* room in each row: a power of two */
@@ -237,7 +238,9 @@ typedef struct {
     uint16_t *waiting; /* streams that are apart whose heads wait for this one of the member */
     OrrPredecessor *preds;
     uint32_t *generations; /* of the end of its block */
-    OrrTrail *trails;
+    OrrEnded *ended;
+    OrrBlocker *blockers; /* two of each stream: see orr_exec__blocker */
+    uint32_t n_lanes;
     OrrPlace *places;
     uint8_t *is_early;                      /* [n_p2ps] launches are told ahead of their times */
     uint32_t coll_place[ORR_N_GROUPS][256]; /* first place of (group, communicator), or ORR_NONE */
@@ -274,8 +277,14 @@ static inline OrrPredecessor *orr_exec__pred(const OrrExec *x, uint32_t r, uint3
 static inline uint32_t *orr_exec__generation(const OrrExec *x, uint32_t r, uint32_t s) {
     return &x->generations[orr_exec__at(x, r, s)];
 }
-static inline OrrTrail *orr_exec__trail(const OrrExec *x, uint32_t r, uint32_t s) {
-    return &x->trails[orr_exec__at(x, r, s)];
+static inline OrrEnded *orr_exec__ended(const OrrExec *x, uint32_t r, uint32_t s) {
+    return &x->ended[orr_exec__at(x, r, s)];
+}
+/* What the last item of the stream that ended had waited for, or what the next one does. */
+static inline OrrBlocker *orr_exec__blocker(const OrrExec *x, uint32_t r, uint32_t s,
+                                            bool is_next) {
+    uint32_t at = orr_exec__at(x, r, s);
+    return &x->blockers[(x->ended[at].slot ^ is_next) * x->n_lanes + at];
 }
 /* What rank @r is charged for an owner, since its last step; of the members of an island side by
  * side. */

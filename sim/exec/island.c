@@ -83,8 +83,9 @@ void orr_exec__islands_new(OrrExec *x) {
     bool is_grouped = x->is_local_group[ORR_GROUP_TP];
     const OrrBoundGroup *tp = &b->groups[ORR_GROUP_TP];
     x->n_islands = is_grouped ? tp->n_groups : b->n_ranks;
+    x->island_of = orr_large_new((b->n_ranks + 1) * sizeof *x->island_of);
     for (uint32_t r = 0; r < b->n_ranks; r++)
-        x->ranks[r].island = is_grouped ? tp->group_of[r] : r;
+        x->island_of[r] = is_grouped ? tp->group_of[r] : r;
     orr_exec__lanes_new(x, is_grouped ? tp : NULL);
     x->islands = orr_large_new(x->n_islands * sizeof *x->islands);
     for (uint32_t i = 0; i < x->n_islands; i++) {
@@ -104,6 +105,7 @@ void orr_exec__islands_clear(OrrExec *x) {
     orr_exec__lanes_clear(x);
     free(x->history);
     free(x->islands);
+    free(x->island_of);
 }
 
 /* The global queue must know when the island has its next event. One that has it now goes first in
@@ -124,7 +126,7 @@ static void announce(OrrExec *x, uint32_t i) {
 
 void orr_exec__push_local(OrrExec *x, uint32_t r, int64_t time_ns, uint32_t class,
                           uint32_t generation, uint32_t id) {
-    uint32_t i = x->ranks[r].island;
+    uint32_t i = x->island_of[r];
     orr_queue_push(&x->islands[i].queue, time_ns, class, generation, id);
     announce(x, i);
 }
@@ -175,7 +177,7 @@ void orr_exec__catch_up_island(OrrExec *x, uint32_t i) {
 
 /* An external communication will be launched: the island must not go beyond that unawares. */
 void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t purpose) {
-    OrrIsland *island = &x->islands[x->ranks[r].island];
+    OrrIsland *island = &x->islands[x->island_of[r]];
     if (!orr_exec__slows_kernels(x, purpose))
         return;
     orr_exec__disturb_pass(x, r);
@@ -186,7 +188,7 @@ void orr_exec__will_launch(OrrExec *x, uint32_t r, int64_t start_ns, uint32_t pu
 /* It has been launched (+1) or has ended (-1). While some are pending the bound stays, perhaps too
  * early: that costs speed only. */
 void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change) {
-    OrrIsland *island = &x->islands[x->ranks[r].island];
+    OrrIsland *island = &x->islands[x->island_of[r]];
     if (!orr_exec__slows_kernels(x, purpose))
         return;
     island->n_unstable += change;

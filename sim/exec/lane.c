@@ -162,10 +162,10 @@ static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaitin
     if (!(x->charged_mask & 1u << s))
         return; /* nobody asks what it waited for */
     orr_lane__note_blocker(x, r, s);
-    OrrTrail *trail = orr_exec__trail(x, r, s);
+    OrrBlocker *blocker = orr_exec__blocker(x, r, s, true);
     if (w->is_begun && s == ORR_STREAM_TP && w->has_wait && w->stream == w->begin_cause) {
-        trail->blocker = w->begun.blocker;
-        trail->blocker_end_ns = w->begun.blocker_end_ns;
+        blocker->ended = w->begun.blocker;
+        blocker->end_ns = w->begun.blocker_end_ns;
     }
 }
 

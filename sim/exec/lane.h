@@ -31,23 +31,22 @@ void orr_lane__probe(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
 /* What made the head wait, if communication, now that its predecessor is known. */
 static inline void orr_lane__note_blocker(OrrExec *x, uint32_t r, uint32_t s) {
     const OrrPredecessor *before = orr_exec__pred(x, r, s);
-    OrrTrail *trail = orr_exec__trail(x, r, s);
-    trail->blocker = orr_exec__trail(x, r, before->stream)->ended;
-    trail->blocker_end_ns = *orr_exec__free_ns(x, r, before->stream);
+    OrrBlocker *blocker = orr_exec__blocker(x, r, s, true);
+    blocker->ended = *orr_exec__ended(x, r, before->stream);
+    blocker->end_ns = *orr_exec__free_ns(x, r, before->stream);
     if (orr_exec__lane(x, r, before->stream)->completed != before->index + 1)
-        trail->blocker.is_set = 0;
+        blocker->ended.is_set = 0;
 }
 static inline void orr_lane__leave_trail(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
-    OrrTrail *trail = orr_exec__trail(x, r, s);
-    trail->ended = (OrrEnded){*orr_exec__start_ns(x, r, s),
-                              *orr_exec__arrived_ns(x, r, s),
-                              item->what,
-                              orr_exec__lane(x, r, s)->step,
-                              item->type,
-                              orr_exec__pred(x, r, s)->is_issue_bound,
-                              1};
-    trail->ended_blocker = trail->blocker;
-    trail->ended_blocker_end_ns = trail->blocker_end_ns;
+    OrrEnded *ended = orr_exec__ended(x, r, s);
+    *ended = (OrrEnded){.start_ns = *orr_exec__start_ns(x, r, s),
+                        .arrived_ns = *orr_exec__arrived_ns(x, r, s),
+                        .what = item->what,
+                        .step = orr_exec__lane(x, r, s)->step,
+                        .type = item->type,
+                        .is_issue_bound = orr_exec__pred(x, r, s)->is_issue_bound,
+                        .is_set = 1,
+                        .slot = !ended->slot};
 }
 
 #endif

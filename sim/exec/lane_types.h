@@ -19,9 +19,17 @@ typedef enum { ORR_PRED_PREVIOUS, ORR_PRED_WAIT, ORR_PRED_HOST, ORR_PRED_HOST_SY
 /* The last item of a stream that has ended: who waits for the stream asks what it was. */
 typedef struct {
     int64_t start_ns, arrived_ns;
-    uint32_t what, step;
-    uint8_t type, is_issue_bound, is_set;
+    uint32_t step;
+    uint32_t what : 26, type : 2; /* OrrItemType */
+    uint32_t is_issue_bound : 1, is_set : 1;
+    uint32_t slot : 1; /* where what it had waited for is kept */
 } OrrEnded;
+
+/* Communication that an item waited for, if it did. */
+typedef struct {
+    OrrEnded ended;
+    int64_t end_ns;
+} OrrBlocker;
 
 /* Where a stream is in its program; its times lie apart, see OrrExec. The members of an island are
  * at one place as a rule, and then the first of them stands for all (lanes.c). */
@@ -51,13 +59,5 @@ typedef struct {
     uint8_t pred; /* OrrPred */
     uint8_t is_issue_bound;
 } OrrPredecessor;
-
-/* The rest: what communication leaves behind for the accounts. */
-typedef struct {
-    OrrEnded ended;
-    OrrEnded ended_blocker; /* communication that it had waited for, if it did */
-    OrrEnded blocker;       /* the same of the current item */
-    int64_t blocker_end_ns, ended_blocker_end_ns;
-} __attribute__((aligned(64))) OrrTrail;
 
 #endif

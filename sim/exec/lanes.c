@@ -25,7 +25,7 @@ void orr_exec__lanes_new(OrrExec *x, const OrrBoundGroup *tp) {
     }
     x->first_at = orr_large_new((x->bound->n_ranks + 1) * sizeof *x->first_at);
     for (uint32_t r = 0; r < x->bound->n_ranks; r++)
-        x->first_at[r] = x->ranks[r].island * n_rows * x->n_members;
+        x->first_at[r] = x->island_of[r] * n_rows * x->n_members;
     for (uint32_t i = 0; tp && i < tp->n_groups; i++)
         for (uint32_t m = tp->first_member[i]; m < tp->first_member[i + 1]; m++)
             x->first_at[tp->members[m]] += m - tp->first_member[i];
@@ -47,7 +47,9 @@ void orr_exec__lanes_new(OrrExec *x, const OrrBoundGroup *tp) {
     x->waiting = orr_large_new(n * sizeof *x->waiting);
     x->preds = orr_large_new(n * sizeof *x->preds);
     x->generations = orr_large_new(n * sizeof *x->generations);
-    x->trails = orr_large_new(n * sizeof *x->trails);
+    x->n_lanes = n;
+    x->ended = orr_large_new(n * sizeof *x->ended);
+    x->blockers = orr_large_new(2 * n * sizeof *x->blockers);
     for (gsize i = 0; i < n; i++)
         x->lanes[i] = (OrrLane){.blocked_on = ORR_N_STREAMS, .is_apart = 1};
 }
@@ -67,7 +69,8 @@ void orr_exec__lanes_clear(OrrExec *x) {
     free(x->waiting);
     free(x->preds);
     free(x->generations);
-    free(x->trails);
+    free(x->ended);
+    free(x->blockers);
 }
 
 /* What the stream waits for notes that with each member, or for all. */
@@ -103,7 +106,7 @@ bool orr_exec__join(OrrExec *x, uint32_t r, uint32_t s) {
     OrrLane *first = &x->lanes[orr_exec__row(x, r, s)];
     if (!first->is_apart)
         return true;
-    uint32_t n = x->islands[x->ranks[r].island].n_ranks;
+    uint32_t n = x->islands[x->island_of[r]].n_ranks;
     for (uint32_t m = 1; m < n; m++)
         if (!is_alike(first, first + m))
             return false;
@@ -157,7 +160,7 @@ void orr_exec__hold(OrrExec *x, uint32_t r, uint32_t s, bool is_held) {
     if (orr_exec__lane(x, r, s)->is_held == is_held)
         return;
     orr_exec__own_lane(x, r, s)->is_held = is_held;
-    x->islands[x->ranks[r].island].n_held += is_held ? 1 : -1;
+    x->islands[x->island_of[r]].n_held += is_held ? 1 : -1;
 }
 
 void orr_exec__hold_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, bool is_held) {
@@ -170,5 +173,5 @@ void orr_exec__hold_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s
     if (l->is_held == is_held)
         return;
     l->is_held = is_held;
-    x->islands[x->ranks[list[0]].island].n_held += is_held ? n : -n;
+    x->islands[x->island_of[list[0]]].n_held += is_held ? n : -n;
 }

@@ -84,7 +84,7 @@ void orr_pass__release(OrrExec *x, uint32_t r, uint32_t key) {
     OrrIslandPass *pass = orr_pass__of(x, r);
     const uint32_t *list;
     uint32_t n = orr_pass__members(x, r, &list);
-    orr_exec__land(x, x->ranks[r].island);
+    orr_exec__land(x, x->island_of[r]);
     pass->n_ready = pass->n_begun = 0;
     if (!pass->work)
         pass->generation = (pass->generation + 1) & ORR_GENERATION_MASK;

@@ -192,7 +192,7 @@ static inline const OrrItem *orr_pass__item(const OrrExec *x, const OrrCompiledS
     return &x->compiled->items[cs->first_item[s] + i];
 }
 static inline OrrIslandPass *orr_pass__of(const OrrExec *x, uint32_t r) {
-    return &x->passes->islands[x->ranks[r].island];
+    return &x->passes->islands[x->island_of[r]];
 }
 /* Ranks of the island of @r: a TP group, or itself. */
 static inline uint32_t orr_pass__members(const OrrExec *x, uint32_t r, const uint32_t **list) {

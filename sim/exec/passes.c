@@ -364,7 +364,7 @@ static void note_island(const OrrExec *x, uint32_t r) {
         return;
     }
     const OrrBoundGroup *tp = &x->bound->groups[ORR_GROUP_TP];
-    uint32_t g = x->ranks[r].island;
+    uint32_t g = x->island_of[r];
     pass->list = tp->members + tp->first_member[g];
     pass->n = tp->first_member[g + 1] - tp->first_member[g];
     pass->first = pass->list[0];

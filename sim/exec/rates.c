@@ -35,14 +35,14 @@ static void disturb(OrrExec *x, OrrIslandPass *pass, uint32_t r, bool is_outer) 
         return;
     }
     w->is_looked_at = true;
-    x->islands[x->ranks[r].island].n_held++;
+    x->islands[x->island_of[r]].n_held++;
     orr_queue_push(&x->queue, x->global_ns, ORR_EV_LOOK, 0, r);
 }
 
 void orr_exec__look(OrrExec *x, uint32_t r) {
     OrrIslandPass *pass = orr_pass__of(x, r);
     pass->work->is_looked_at = false;
-    x->islands[x->ranks[r].island].n_held--;
+    x->islands[x->island_of[r]].n_held--;
     pass->generation = (pass->generation + 1) & ORR_GENERATION_MASK;
     orr_exec__push_local(x, r, x->now_ns, ORR_EV_PASS, pass->generation, r);
 }

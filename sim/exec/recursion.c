@@ -194,7 +194,7 @@ static int64_t transfer_ns(const Recursion *v, uint32_t j) {
     const OrrItem *item = &v->colls[j];
     return orr_exec__private_ns(
         orr_exec__private_plan(x, x->bound->program->colls[item->what].group,
-                               x->ranks[v->w->members[0].rank].island, item->what));
+                               x->island_of[v->w->members[0].rank], item->what));
 }
 
 static void end_coll(const Recursion *v, OrrPassMember *m, uint32_t j, int64_t arrived,

@@ -106,7 +106,7 @@ static void count_booked(OrrExec *x, const OrrReserve *r, int change) {
 static void take_back(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     if (place->is_convoyed && place->due_ns <= x->now_ns)
-        orr_exec__tell_over(x, x->ranks[place->ends[1]].island);
+        orr_exec__tell_over(x, x->island_of[place->ends[1]]);
     if (!place->is_booked)
         return;
     if (place->is_convoyed)

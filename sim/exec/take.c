@@ -32,7 +32,7 @@ static void fill_starts(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
         s->tp_free_ns = *orr_exec__free_ns(x, list[m], ORR_STREAM_TP);
         s->last.is_set = 0;
         if (has_last)
-            s->last = orr_exec__trail(x, list[m], ORR_STREAM_TP)->ended;
+            s->last = *orr_exec__ended(x, list[m], ORR_STREAM_TP);
         s->n_told = 0;
         w->members[m].rank = list[m];
         x->passes->begins.state[list[m]].state = ORR_RATE_ENTERED;
@@ -41,7 +41,7 @@ static void fill_starts(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
 
 /* Whether nothing can slow its kernels from outside to its end. */
 static bool is_at_once(const OrrExec *x, uint32_t r, uint32_t call) {
-    const OrrIsland *island = &x->islands[x->ranks[r].island];
+    const OrrIsland *island = &x->islands[x->island_of[r]];
     return island->n_unstable == 0 && island->n_pending == 0 &&
            (x->passes->calls[x->bound->role[r]][call] & ORR_PASS_WHOLE);
 }
@@ -173,7 +173,7 @@ static void end_pass(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, const uint
 
 /* Streams of the members that can start what comes next do. */
 static void go_on(OrrExec *x, const uint32_t *list, uint32_t n) {
-    if (orr_exec__check_in_all(x, x->ranks[list[0]].island))
+    if (orr_exec__check_in_all(x, x->island_of[list[0]]))
         return;
     for (uint32_t m = 0; m < n; m++)
         for (int k = 0; k < ORR_PASS_LANES; k++)
@@ -298,7 +298,7 @@ static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
 /* What the end of a pass touches. */
 static void prefetch(const OrrExec *x, const uint32_t *list, uint32_t n) {
     for (uint32_t m = 0; m < n; m++) {
-        __builtin_prefetch(orr_exec__trail(x, list[m], ORR_STREAM_TP), 1);
+        __builtin_prefetch(orr_exec__ended(x, list[m], ORR_STREAM_TP), 1);
     }
 }
 

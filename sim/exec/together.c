@@ -191,31 +191,41 @@ void orr_exec__wake_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s
             orr_exec__try_start(x, list[i], __builtin_ctz(left));
     for (uint32_t left = all & ~local; left; left &= left - 1)
         orr_exec__start_all(x, list, n, __builtin_ctz(left));
-    if (local == 0 || orr_exec__check_in_all(x, x->ranks[list[0]].island))
+    if (local == 0 || orr_exec__check_in_all(x, x->island_of[list[0]]))
         return;
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t left = local; left; left &= left - 1)
             orr_exec__try_start(x, list[i], __builtin_ctz(left));
 }
 
-static void prefetch_lines(const void *at, gsize bytes) {
-    for (gsize i = 0; i < bytes; i += 64)
-        __builtin_prefetch((const char *)at + i, 1);
+#define LINE 64u /* bytes of a cache line */
+
+/* Of @n entries of @size from @first on. */
+static void prefetch(const void *first, gsize size, uint32_t n) {
+    for (gsize i = 0; i < n * size; i += LINE)
+        __builtin_prefetch((const char *)first + i, 1);
 }
 
-/* Stream @s of all members goes on soon, and what waits for it. */
+/* What the end of items of stream @s of all members touches. */
 void orr_together__prefetch(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
-    for (uint32_t i = 0; i < n; i++) {
-        const OrrRank *rank = &x->ranks[list[i]];
-        __builtin_prefetch(rank, 1);
-        __builtin_prefetch(orr_exec__lane(x, list[i], s), 1);
-        __builtin_prefetch(orr_exec__lane(x, list[i], ORR_STREAM_COMPUTE), 1);
-        __builtin_prefetch(orr_exec__lane(x, list[i], ORR_STREAM_TP), 1);
-        if (x->ended_mask & 1u << s)
-            prefetch_lines(orr_exec__trail(x, list[i], s), sizeof(OrrTrail));
-        if ((x->charged_mask & 1u << s) && x->passes)
-            __builtin_prefetch(&x->passes->begins.blocker[list[i]], 1);
+    uint32_t row = orr_exec__row(x, list[0], s);
+    prefetch(&x->lanes[row], sizeof *x->lanes, 1);
+    prefetch(&x->free_ns[row], sizeof *x->free_ns, n);
+    prefetch(&x->start_ns[row], sizeof *x->start_ns, n);
+    prefetch(&x->arrived_ns[row], sizeof *x->arrived_ns, n);
+    prefetch(&x->preds[row], sizeof *x->preds, n);
+    if (x->ended_mask & 1u << s)
+        prefetch(&x->ended[row], sizeof *x->ended, n);
+    if (x->charged_mask & 1u << s)
+        for (int i = 0; i < 2; i++)
+            prefetch(&x->blockers[i * x->n_lanes + row], sizeof *x->blockers, n);
+    for (uint32_t k = ORR_STREAM_COMPUTE; k <= ORR_STREAM_TP; k++) {
+        row = orr_exec__row(x, list[0], k);
+        prefetch(&x->lanes[row], sizeof *x->lanes, 1);
+        prefetch(&x->free_ns[row], sizeof *x->free_ns, n);
     }
+    if ((x->charged_mask & 1u << s) && x->passes)
+        prefetch(&x->passes->begins.blocker[list[0]], sizeof(OrrEnded), n);
 }
 
 /* What the items cost, for the sums. */
