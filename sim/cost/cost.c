@@ -62,7 +62,7 @@ OrrDtype orr_cost__runs_as(const OrrGpu *gpu, OrrDtype dtype) {
 /* In the tables the rate of large products falls from kernels of 3 ms to kernels of 13 ms and then
  * stays (doc/models/kernels.md, "Sustained clocks"). */
 #define THROTTLE_BEGINS_NS 3.2e6
-#define THROTTLE_ENDS_NS 12.8e6
+#define THROTTLE_ENDS_NS 51.2e6
 
 double orr_cost__unthrottle(const OrrCost *cost, double ns) {
     if (ns <= THROTTLE_BEGINS_NS || cost->clock_frac >= 1.0)
