@@ -96,6 +96,22 @@ static void test_selective_recompute_runs_the_core_again(void **state) {
     assert_true(matrix_flops(&b, ORR_PASS_FORWARD) == 0.0);
 }
 
+/* torchtitan's policy: of q, k, v, out, gate, up and down it makes k, out and up again. */
+static void test_per_op_recompute_runs_every_second_product_again(void **state) {
+    (void)state;
+    Sample s;
+    sample_init(&s, sample_llama_8b(), 1, false);
+    s.framework.attention = ORR_ATTENTION_FLASH;
+    s.framework.fused_qkv = s.framework.fused_gate_up = false;
+    s.recompute.policy = ORR_RECOMPUTE_PER_OP;
+    Sums b = emit_sums(&s, PART_LAYER, RUN_B);
+    const OrrModel *m = &s.model;
+    double again = (double)m->hidden * (m->kv_heads * m->head_dim + m->hidden + m->ffn);
+    double tokens = (double)s.batch.micro_sequences * s.batch.sequence_tokens;
+    assert_near(matrix_flops(&b, ORR_PASS_FORWARD), 2.0 * tokens * again, 1e-12);
+    assert_true(core_flops(&b, ORR_PASS_FORWARD) == 0.0);
+}
+
 static void test_tp_moves_four_all_reduces_a_layer(void **state) {
     (void)state;
     Sample s;
@@ -267,6 +283,7 @@ int main(void) {
         cmocka_unit_test(test_full_recompute_runs_the_forward_again),
         cmocka_unit_test(test_recompute_that_stops_early_spares_the_down_product),
         cmocka_unit_test(test_selective_recompute_runs_the_core_again),
+        cmocka_unit_test(test_per_op_recompute_runs_every_second_product_again),
         cmocka_unit_test(test_tp_moves_four_all_reduces_a_layer),
         cmocka_unit_test(test_sp_gathers_the_input_again_for_the_weights),
         cmocka_unit_test(test_parallel_block_reduces_once),

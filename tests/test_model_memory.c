@@ -174,15 +174,16 @@ static void check_balance(const Sample *s) {
 /* Every switch that changes what is stored, in every combination. */
 static void test_forward_and_backward_balance(void **state) {
     (void)state;
-    for (uint32_t bits = 0; bits < 1u << 14; bits++) {
+    for (uint32_t bits = 0; bits < 1u << 15; bits++) {
         Sample s;
         bool is_llama = bits & 1;
         sample_init(&s, is_llama ? sample_llama_8b() : sample_gpt_22b(), bits & 2 ? 4 : 1, false);
         s.layout.sequence_parallel = s.layout.tp > 1 && bits & 4;
         s.framework.attention = bits & 8 ? ORR_ATTENTION_FLASH : ORR_ATTENTION_UNFUSED;
-        s.recompute.policy = bits & 16   ? ORR_RECOMPUTE_FULL
-                             : bits & 32 ? ORR_RECOMPUTE_SELECTIVE
-                                         : ORR_RECOMPUTE_NONE;
+        s.recompute.policy = bits & 16      ? ORR_RECOMPUTE_FULL
+                             : bits & 32    ? ORR_RECOMPUTE_SELECTIVE
+                             : bits & 16384 ? ORR_RECOMPUTE_PER_OP
+                                            : ORR_RECOMPUTE_NONE;
         s.framework.dropout = s.framework.attention_dropout = bits & 64 ? 0.1 : 0.0;
         s.framework.store_norm_output = bits & 128;
         s.framework.store_activation_output = bits & 256;

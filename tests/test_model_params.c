@@ -233,6 +233,10 @@ static void test_model_and_hardware_flops_of_the_recompute_paper(void **state) {
     OrrRecomputeSpec selective = {ORR_RECOMPUTE_SELECTIVE, ORR_RECOMPUTE_UNIFORM, 1};
     assert_true(orr_flops_hardware("megatron-full", &m, &l, &b, &selective, &flops, NULL));
     assert_near(flops, base * (1 + s / (6 * h) * 4 / 3 + vocab / (12 * layers * h)), 1e-12);
+    OrrRecomputeSpec per_op = {ORR_RECOMPUTE_PER_OP, ORR_RECOMPUTE_UNIFORM, 1};
+    assert_true(orr_flops_hardware("megatron-full", &m, &l, &b, &per_op, &flops, NULL));
+    /* k and out of 12 h^2 a layer: 2 / 12 of a forward */
+    assert_near(flops, base * (1 + s / (6 * h) + vocab / (12 * layers * h) + 2.0 / 12 / 3), 1e-12);
     OrrRecomputeSpec block = {ORR_RECOMPUTE_FULL, ORR_RECOMPUTE_BLOCK, 3}; /* of 12 a stage */
     assert_true(orr_flops_hardware("megatron-full", &m, &l, &b, &block, &flops, NULL));
     assert_near(flops, base * (13.0 / 12 * (1 + s / (6 * h)) + vocab / (12 * layers * h)), 1e-12);

@@ -237,9 +237,16 @@ bool orr_config__map_torchtitan(OrrConfig *c, GError **error) {
     put_schedule(c);
     put_sharding(c);
     const char *recompute = orr_config__said(c, "activation_checkpoint.mode");
+    const char *option = orr_config__said(c, "activation_checkpoint.selective_ac_option");
+    bool is_by_layer = option && g_ascii_isdigit(option[0]);
+    if (is_by_layer && g_strcmp0(recompute, "selective") == 0)
+        orr_workloads__note(c->import,
+                            "activation_checkpoint.selective_ac_option = %s: whole layers "
+                            "made again here and there are taken as per operation",
+                            option);
     orr_config__put(c, "recompute.policy",
                     g_strcmp0(recompute, "full") == 0        ? "full"
-                    : g_strcmp0(recompute, "selective") == 0 ? "selective"
+                    : g_strcmp0(recompute, "selective") == 0 ? "per_op"
                                                              : "none",
                     NULL);
     const char *dtype = orr_config__said(c, "training.mixed_precision_param");
@@ -249,6 +256,8 @@ bool orr_config__map_torchtitan(OrrConfig *c, GError **error) {
     if (converters && strstr(converters, "float8"))
         orr_workloads__note(c->import, "model.converters has float8: the job is in BF16; --set "
                                        "precision.compute=fp8 says otherwise");
-    orr_config__put(c, "job.framework", "torchtitan", NULL);
+    bool is_compiled =
+        orr_config__is_true(c, "training.compile") || orr_config__is_true(c, "compile.enable");
+    orr_config__put(c, "job.framework", is_compiled ? "torchtitan" : "torchtitan-eager", NULL);
     return true;
 }

@@ -13,7 +13,7 @@
 
 static const char *const routing_names[] = {"spread", "ecmp-hash", NULL};
 static const char *const clock_names[] = {"sustained", "boost", NULL};
-static const char *const policy_names[] = {"none", "selective", "full", NULL};
+static const char *const policy_names[] = {"none", "selective", "full", "per_op", NULL};
 static const char *const placement_names[] = {"linear", "random", NULL};
 static const char *const method_names[] = {"uniform", "block", NULL};
 /* Groups of a job file that override keys of the files it names. */

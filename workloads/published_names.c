@@ -72,7 +72,7 @@ static bool read_clusters(OrrPublishedNames *n, GError **error) {
 }
 
 static bool read_frameworks(OrrPublishedNames *n, GError **error) {
-    static const char *const columns[] = {"framework", "source",     "gpu",
+    static const char *const columns[] = {"framework", "source",     "gpu", "note",
                                           "profile",   "is_nearest", NULL};
     int at[MOST_COLUMNS];
     g_autoptr(OrrCsv) csv = load("frameworks", columns, at, error);
@@ -85,8 +85,9 @@ static bool read_frameworks(OrrPublishedNames *n, GError **error) {
         *f = (OrrFrameworkName){.framework = cell(csv, i, at[0]),
                                 .source = cell(csv, i, at[1]),
                                 .gpu = cell(csv, i, at[2]),
-                                .profile = cell(csv, i, at[3])};
-        if (!read_truth(csv, i, at[4], &f->is_nearest, error))
+                                .note = cell(csv, i, at[3]),
+                                .profile = cell(csv, i, at[4])};
+        if (!read_truth(csv, i, at[5], &f->is_nearest, error))
             return false;
     }
     return true;
@@ -149,7 +150,8 @@ void orr_published_names_free(OrrPublishedNames *n) {
         g_free(n->clusters[i].gpu), g_free(n->clusters[i].words), g_free(n->clusters[i].cluster);
     for (guint i = 0; i < n->n_frameworks; i++) {
         OrrFrameworkName *f = &n->frameworks[i];
-        g_free(f->framework), g_free(f->source), g_free(f->gpu), g_free(f->profile);
+        g_free(f->framework), g_free(f->source), g_free(f->gpu), g_free(f->note),
+            g_free(f->profile);
     }
     for (guint i = 0; i < n->n_families; i++)
         g_free(n->families[i].words);

@@ -13,10 +13,10 @@ typedef struct {
 typedef struct {
     char *gpu, *words, *cluster;
 } OrrClusterName;
-/* All three must be found in the row: framework and source as words, the GPU's name by its
+/* All four must be found in the row: framework, source and note as words, the GPU's name by its
  * beginning. */
 typedef struct {
-    char *framework, *source, *gpu, *profile;
+    char *framework, *source, *gpu, *note, *profile;
     bool is_nearest; /* it has no profile of its own */
 } OrrFrameworkName;
 /* Architectures by a word of the model's name; the last one is the default. */

@@ -21,7 +21,7 @@ static void fill_names(const OrrStepRun *run, OrrRecord *r) {
     orr_record_set(&r->framework, run->framework->name);
     orr_record_set(&r->schedule, job->schedule_name);
     orr_record_set(&r->precision, orr_dtype_name(job->precision.compute));
-    static const char *const policies[] = {"none", "selective", "full"};
+    static const char *const policies[] = {"none", "selective", "full", "per_op"};
     orr_record_set(&r->recompute, policies[job->recompute.policy]);
     const char *kernels = run->surfaces ? run->surfaces->name : "none (roofline)";
     bool has_collectives = run->calibration && run->calibration->collectives;

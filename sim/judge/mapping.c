@@ -266,6 +266,7 @@ static void map_recompute(const OrrPublishedRun *row, OrrJudgeCase *c) {
     if (!row->recompute[0])
         use(c, ORR_RULE_RECOMPUTE);
     r->policy = is_none                            ? ORR_RECOMPUTE_NONE
+                : has(row->recompute, "per-op")    ? ORR_RECOMPUTE_PER_OP
                 : has(row->recompute, "selective") ? ORR_RECOMPUTE_SELECTIVE
                 : has(row->recompute, "full") || has(row->recompute, "yes") ? ORR_RECOMPUTE_FULL
                                                                             : ORR_RECOMPUTE_NONE;

@@ -55,7 +55,7 @@ const char *orr_judge_framework(const OrrPublishedNames *names, const OrrPublish
     for (guint i = 0; i < names->n_frameworks; i++) {
         const OrrFrameworkName *f = &names->frameworks[i];
         if (!strstr(row->framework, f->framework) || !strstr(row->source, f->source) ||
-            !g_str_has_prefix(gpu ? gpu : "", f->gpu))
+            !strstr(row->note, f->note) || !g_str_has_prefix(gpu ? gpu : "", f->gpu))
             continue;
         *is_nearest = f->is_nearest;
         return f->profile;

@@ -215,6 +215,21 @@ static void attention_products_backward(OrrCtx *c) {
     orr_emit__linear_backward(c, &qkv);
 }
 
+/* What per-operation recompute runs again before the backward, but for norms and the activation,
+ * which run where they are needed; the last product is never reached (early stop). */
+static void per_op_again(OrrCtx *c) {
+    OrrLinear qkv = orr_emit__qkv(c), out = orr_emit__out(c), up = orr_emit__up(c);
+    double n = here(c), e = c->size, r = c->residual_size;
+    uint32_t count = 0;
+    orr_emit__host(c);
+    orr_emit__second_products(c, &qkv, &count);
+    orr_emit__rotary_again(c);
+    orr_emit__second_products(c, &out, &count);
+    if (!c->f->compiled)
+        orr_emit__stream(c, ORR_K_RESIDUAL, ORR_PASS_FORWARD, "residual", n * (e + r), n * r, 1);
+    orr_emit__second_products(c, &up, &count);
+}
+
 static void backward_sequential(OrrCtx *c) {
     double n = here(c);
     residual_backward(c, c->m->mlp_bias, ORR_ITEM_MASK2, orr_emit__down(c).grad_bytes);
@@ -273,6 +288,8 @@ void orr_emit_layer_backward(const OrrEmit *e, OrrBuilder *b, uint32_t layer, Or
         orr_emit__host(&c);
         forward(&c, false);
     }
+    if (orr_emit__is_per_op(&c))
+        per_op_again(&c);
     orr_emit__temp_next(&c, gradient);
     if (c.m->is_parallel)
         backward_parallel(&c);

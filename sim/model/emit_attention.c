@@ -11,6 +11,11 @@ static double score_elements(const OrrCtx *c) {
     return (double)(c->batch * c->heads * c->seq * c->seq);
 }
 
+/* q, k and v as attention reads them, whatever of them is kept. */
+static double qkv_bytes(const OrrCtx *c) {
+    return (double)(c->tokens * c->qkv_width) * c->size;
+}
+
 static bool is_fused(const OrrCtx *c) {
     return c->f->attention != ORR_ATTENTION_UNFUSED;
 }
@@ -122,7 +127,7 @@ static void unfused_core_forward(OrrCtx *c) {
 }
 
 static void core_forward(OrrCtx *c) {
-    double qkv = (double)orr_emit__item_bytes(c, ORR_ITEM_QKV);
+    double qkv = qkv_bytes(c);
     double context = (double)orr_emit__item_bytes(c, ORR_ITEM_CONTEXT);
     if (is_fused(c)) {
         double lse = 4.0 * (double)(c->tokens * c->heads); /* FP32 */
@@ -147,6 +152,10 @@ static void rotary(OrrCtx *c, OrrKernelPass pass) {
     } else
         /* q and k each: x cos, negate half, join, x sin, add (Hugging Face apply_rotary_pos_emb) */
         orr_emit__stream(c, ORR_K_ROTARY, pass, "rotary", 5.5 * all, 4.5 * all, 10);
+}
+
+void orr_emit__rotary_again(OrrCtx *c) {
+    rotary(c, ORR_PASS_FORWARD);
 }
 
 void orr_emit__attention_forward(OrrCtx *c) {
@@ -178,7 +187,7 @@ static void unfused_core_backward(OrrCtx *c) {
 }
 
 static void core_backward(OrrCtx *c) {
-    double qkv = (double)orr_emit__item_bytes(c, ORR_ITEM_QKV);
+    double qkv = qkv_bytes(c);
     double context = (double)orr_emit__item_bytes(c, ORR_ITEM_CONTEXT);
     if (is_fused(c)) {
         double lse = 4.0 * (double)(c->tokens * c->heads);
@@ -194,7 +203,7 @@ static void core_backward(OrrCtx *c) {
 }
 
 void orr_emit__attention_backward(OrrCtx *c) {
-    double qkv = (double)orr_emit__item_bytes(c, ORR_ITEM_QKV);
+    double qkv = qkv_bytes(c);
     double context = (double)orr_emit__item_bytes(c, ORR_ITEM_CONTEXT);
     if (!orr_emit__keeps(c, ORR_ITEM_LSE)) {
         core_forward(c);

@@ -150,7 +150,7 @@ static void loss_forward_alone(OrrCtx *c, bool is_fused) {
 }
 
 static bool has_fused_loss(const OrrCtx *c) {
-    return c->f->fused_cross_entropy || c->f->compiled;
+    return c->f->fused_cross_entropy;
 }
 
 /* To the gradient of the narrow logits: softmax minus one-hot, times the loss' gradient, cast. On

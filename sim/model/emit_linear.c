@@ -111,6 +111,20 @@ void orr_emit__linear_forward(OrrCtx *c, const OrrLinear *l) {
     c->beside = ORR_NONE;
 }
 
+/* PyTorch's selective checkpoint as torchtitan uses it (parallelize_llama.py, _custom_policy): the
+ * outputs of attention, reduce-scatters and products are kept, but not of every second product. */
+void orr_emit__second_products(OrrCtx *c, const OrrLinear *l, uint32_t *count) {
+    for (uint32_t i = 0; i < l->n_parts; i++) {
+        if (++*count % 2 != 0)
+            continue;
+        if (is_gathered(c, l))
+            orr_emit__coll_blocking(c, ORR_ALL_GATHER, input_bytes(c, l), l->label);
+        orr_emit__gemm(c, ORR_PASS_FORWARD, l->label, c->tokens, l->out[i], l->in);
+        orr_emit__temp(c, (double)(c->tokens * l->out[i]) * c->size);
+        orr_emit__untemp(c, (double)(c->tokens * l->out[i]) * c->size);
+    }
+}
+
 static void dgrad(OrrCtx *c, const OrrLinear *l) {
     double bytes = input_bytes(c, l);
     for (uint32_t i = 0; i < l->n_parts; i++) {

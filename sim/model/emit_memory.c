@@ -27,14 +27,25 @@ static double core_bytes(const OrrCtx *c, OrrItem item) {
 
 /* An eager RMSNorm keeps its input and its normalised form in FP32 and a narrow copy besides. */
 static double norm_input_bytes(const OrrCtx *c, double elements) {
-    bool is_eager = c->m->norm == ORR_RMS_NORM && !c->f->fused_norm && !c->f->compiled;
+    bool is_eager = c->m->norm == ORR_RMS_NORM && !c->f->fused_norm && !c->f->compiled &&
+                    !orr_emit__is_per_op(c);
     return elements * (c->residual_size + (is_eager ? 4.0 + c->size : 0.0));
 }
 
 /* FP32 softmax (arXiv 2205.05198, section 4.3); a fused loss on one rank keeps narrow logits. */
 static double logits_bytes(const OrrCtx *c) {
-    bool is_narrow = c->tp == 1 && (c->f->fused_cross_entropy || c->f->compiled);
+    bool is_narrow = c->tp == 1 && c->f->fused_cross_entropy;
     return (double)(c->tokens * c->vocab) * (is_narrow ? c->size : 4.0);
+}
+
+/* Outputs of products that per-operation recompute keeps: not the keys, of a gated pair the gate.
+ */
+static double kept_width(const OrrCtx *c, OrrItem item) {
+    bool is_per_op = orr_emit__is_per_op(c);
+    if (item == ORR_ITEM_QKV)
+        return (double)c->qkv_width -
+               (is_per_op && !c->f->fused_qkv ? (double)(c->kv_heads * c->head_dim) : 0.0);
+    return (double)c->up_width * (is_per_op && c->m->is_gated && !c->f->fused_gate_up ? 0.5 : 1.0);
 }
 
 static double item_bytes(const OrrCtx *c, OrrItem item) {
@@ -51,7 +62,7 @@ static double item_bytes(const OrrCtx *c, OrrItem item) {
     case ORR_ITEM_QK_NORM_IN:
         return c->m->has_qk_norm ? all * qk * c->size : 0.0;
     case ORR_ITEM_QKV:
-        return all * (double)c->qkv_width * c->size;
+        return all * kept_width(c, item) * c->size;
     case ORR_ITEM_CONTEXT:
         return all * (double)(c->heads * c->head_dim) * c->size;
     case ORR_ITEM_POST_NORM1_IN:
@@ -66,7 +77,7 @@ static double item_bytes(const OrrCtx *c, OrrItem item) {
     case ORR_ITEM_NORM2_OUT:
         return c->m->is_parallel && c->m->shares_norm ? 0.0 : here * c->size;
     case ORR_ITEM_UP:
-        return all * (double)c->up_width * c->size;
+        return all * kept_width(c, item) * c->size;
     case ORR_ITEM_ACTIVATION:
         return all * (double)c->ffn * c->size * (keeps_silu ? 2.0 : 1.0);
     case ORR_ITEM_SCORES:
@@ -94,6 +105,10 @@ int64_t orr_emit__item_bytes(const OrrCtx *c, OrrItem item) {
     return llround(item_bytes(c, item));
 }
 
+bool orr_emit__is_per_op(const OrrCtx *c) {
+    return c->e->recompute->policy == ORR_RECOMPUTE_PER_OP;
+}
+
 bool orr_emit__keeps(const OrrCtx *c, OrrItem item) {
     bool is_core = item >= ORR_ITEM_SCORES && item <= ORR_ITEM_LSE;
     if (item == ORR_ITEM_LAYER_INPUT)
@@ -101,7 +116,9 @@ bool orr_emit__keeps(const OrrCtx *c, OrrItem item) {
     if (!c->is_storing || (is_core && c->e->recompute->policy == ORR_RECOMPUTE_SELECTIVE))
         return false;
     if (item == ORR_ITEM_NORM1_OUT || item == ORR_ITEM_NORM2_OUT)
-        return c->f->store_norm_output;
+        return c->f->store_norm_output && !orr_emit__is_per_op(c);
+    if (item == ORR_ITEM_ACTIVATION && orr_emit__is_per_op(c))
+        return false;
     return item != ORR_ITEM_ACTIVATION || c->f->store_activation_output;
 }
 

@@ -76,6 +76,8 @@ void orr_emit__reduce_output(OrrCtx *c, const char *label, double share);
 
 /* Bytes of @item on this rank if it exists in this profile and layer, else 0. */
 int64_t orr_emit__item_bytes(const OrrCtx *c, OrrItem item);
+/* True if the backward makes each second product and all that is element-wise again. */
+bool orr_emit__is_per_op(const OrrCtx *c);
 /* True if the forward keeps @item for the backward. */
 bool orr_emit__keeps(const OrrCtx *c, OrrItem item);
 void orr_emit__hold(OrrCtx *c, OrrItem item);     /* allocated with the last operation */
@@ -111,6 +113,10 @@ void orr_emit__norm_forward(OrrCtx *c, const char *label, double elements);
 /* @adds_residual: the gradient that came along the residual is added. */
 void orr_emit__norm_backward(OrrCtx *c, const char *label, double elements, bool adds_residual);
 
+/* Of a layer's products in the order of the forward, @count so far, every second one again. */
+void orr_emit__second_products(OrrCtx *c, const OrrLinear *l, uint32_t *count);
+/* Turns q and k once more. */
+void orr_emit__rotary_again(OrrCtx *c);
 /* Between the QKV product and the output product. */
 void orr_emit__attention_forward(OrrCtx *c);
 void orr_emit__attention_backward(OrrCtx *c);

@@ -132,6 +132,26 @@ static double recomputed_frac(const OrrModel *model, const OrrLayout *layout,
     return MIN(1.0, again / model->layers);
 }
 
+/* Share of a layer's products that per-operation recompute runs again: every second one of q, k, v,
+ * out, (gate,) up, down in this order, but for the last, which is not reached. */
+static double second_products_frac(const OrrModel *m) {
+    double d = (double)m->head_dim, h = (double)m->hidden, f = (double)m->ffn;
+    double width[7] = {m->heads * d * h,
+                       m->kv_heads * d * h,
+                       m->kv_heads * d * h,
+                       m->heads * d * h,
+                       f * h,
+                       f * h,
+                       f * h};
+    int n = m->is_gated ? 7 : 6;
+    double all = 0.0, again = 0.0;
+    for (int i = 0; i < n; i++) {
+        all += width[i];
+        again += i % 2 == 1 && i < n - 1 ? width[i] : 0.0;
+    }
+    return again / all;
+}
+
 bool orr_flops_hardware(const char *formula, const OrrModel *model, const OrrLayout *layout,
                         const OrrBatch *batch, const OrrRecomputeSpec *recompute, double *flops,
                         GError **error) {
@@ -145,6 +165,8 @@ bool orr_flops_hardware(const char *formula, const OrrModel *model, const OrrLay
     double again = recomputed_frac(model, layout, recompute) * (forward.layers + forward.attention);
     if (recompute->policy == ORR_RECOMPUTE_SELECTIVE)
         again = forward.attention;
+    if (recompute->policy == ORR_RECOMPUTE_PER_OP)
+        again = second_products_frac(model) * forward.layers;
     *flops = step_tokens(batch) * (three_passes(&forward) + again);
     return true;
 }

@@ -46,7 +46,12 @@ typedef enum {
     ORR_ENDS_AS_LAYERS, /* embedding and head count as a layer each; stages differ by one at most */
     ORR_ENDS_BY_COST    /* stages of about equal work, the head's product counted (nanotron) */
 } OrrEnds;
-typedef enum { ORR_RECOMPUTE_NONE, ORR_RECOMPUTE_SELECTIVE, ORR_RECOMPUTE_FULL } OrrRecompute;
+typedef enum {
+    ORR_RECOMPUTE_NONE,
+    ORR_RECOMPUTE_SELECTIVE, /* the attention core */
+    ORR_RECOMPUTE_FULL,
+    ORR_RECOMPUTE_PER_OP /* every second product and all that is element-wise (torchtitan) */
+} OrrRecompute;
 typedef enum { ORR_RECOMPUTE_UNIFORM, ORR_RECOMPUTE_BLOCK } OrrRecomputeMethod;
 
 #define ORR_MAX_DIMS 5
