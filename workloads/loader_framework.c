@@ -71,6 +71,8 @@ static const OrrField fields[] = {
     FLAG("data", "shard_gradient_buffer", shard_gradient_buffer),
     BYTES("data", "bucket", bucket_bytes),
     BYTES("data", "param_bucket", param_bucket_bytes),
+    FLAG("data", "zero_all_reduce", zero_all_reduce),
+    FLAG("data", "gather_by_broadcasts", gather_by_broadcasts),
     FLAG("data", "gather_by_copies", gather_by_copies),
     COUNT("data", "prefetch", "layers", 1000, fsdp_prefetch),
     FLAG("data", "rate_limit", fsdp_rate_limit),

@@ -31,14 +31,19 @@ static uint32_t reduce_replicas(OrrLower *w, uint64_t n_params) {
     return orr_builder_coll(w->b, ORR_STREAM_DP, &coll);
 }
 
+/* Frameworks that sum whole gradients on every rank though each updates its part only do so over
+ * all of data parallelism, whatever the groups of parts are. */
 static uint32_t reduce_once(OrrLower *w, uint64_t n_params, uint32_t ready) {
-    bool is_sharded = w->layout->zero_stage > 0;
+    bool sums_whole = w->fw->zero_all_reduce && w->layout->zero_stage < 3;
+    bool is_sharded = w->layout->zero_stage > 0 && !sums_whole;
     OrrColl coll =
         data_coll(w, is_sharded ? ORR_REDUCE_SCATTER : ORR_ALL_REDUCE, w->precision->reduce,
                   ORR_COMM_DP_GRADIENT, ORR_COMM_ID_GRADIENT, n_params, "grads");
+    if (sums_whole)
+        coll.group = ORR_GROUP_DP_CP;
     uint32_t op = orr_builder_coll(w->b, ORR_STREAM_DP, &coll);
     orr_builder_wait(w->b, ready);
-    return w->replicas > 1 ? reduce_replicas(w, n_params) : op;
+    return w->replicas > 1 && !sums_whole ? reduce_replicas(w, n_params) : op;
 }
 
 /* Buckets smaller than what is final take a call each (a bucket of 0: a unit at a time). */

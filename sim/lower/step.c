@@ -175,8 +175,28 @@ static void copy_slices(End *e, uint32_t gathered) {
     orr_builder_wait(w->b, gathered);
 }
 
+/* Each rank owns whole tensors and sends them to all as one (InternEvo hybrid_zero_optim.py,
+ * broadcast_params): as many calls as there are ranks, or tensors where these are fewer. */
+static void broadcast_updated(End *e) {
+    const OrrLower *w = e->w;
+    uint32_t updated = orr_builder_last_on(w->b, ORR_STREAM_COMPUTE);
+    uint64_t n_owners = MIN((uint64_t)w->dp, (uint64_t)e->n_tensors);
+    for (uint64_t i = 0; i < n_owners; i++) {
+        uint64_t first = e->n_params * i / n_owners, next = e->n_params * (i + 1) / n_owners;
+        OrrColl send = orr_lower__gather(w, next - first, "parameters");
+        send.kind = ORR_BROADCAST;
+        orr_builder_coll(w->b, ORR_STREAM_DP_PARAMETER, &send);
+        orr_builder_wait(w->b, updated);
+    }
+}
+
 static void gather_updated(End *e) {
     const OrrLower *w = e->w;
+    bool is_sharded = w->layout->zero_stage == 1 || w->layout->zero_stage == 2;
+    if (w->dp > 1 && is_sharded && w->fw->gather_by_broadcasts && !orr_lower__gathers_behind(w)) {
+        broadcast_updated(e);
+        return;
+    }
     if (w->dp > 1 && (w->layout->zero_stage == 1 || w->layout->zero_stage == 2))
         walk_gathers(w, e->stage, ORR_NONE, 0, emit_gather, e);
     else

@@ -159,10 +159,12 @@ typedef struct {
     bool shard_gradient_buffer; /* ZeRO-2: the buffer is 1/d outside of its reduction */
     double bucket_bytes;        /* gradient bucket; 0: one a layer */
     double param_bucket_bytes;
-    bool gather_by_copies;    /* updated parameters reach their tensors slice by slice */
-    uint32_t fsdp_prefetch;   /* layers gathered ahead of use */
-    bool fsdp_rate_limit;     /* host waits so that at most prefetch + 1 layers are gathered */
-    bool grads_as_parameters; /* gradient buffer has the parameters' dtype */
+    bool gather_by_broadcasts; /* updated parameters are sent to all by each rank in turn */
+    bool zero_all_reduce;      /* ZeRO-1 and 2: gradients are summed whole on every rank */
+    bool gather_by_copies;     /* updated parameters reach their tensors slice by slice */
+    uint32_t fsdp_prefetch;    /* layers gathered ahead of use */
+    bool fsdp_rate_limit;      /* host waits so that at most prefetch + 1 layers are gathered */
+    bool grads_as_parameters;  /* gradient buffer has the parameters' dtype */
     /* end of step */
     bool grad_norm;                   /* all-reduce of the norm, a barrier */
     bool overflow_check;              /* FP16 */
