@@ -54,6 +54,42 @@ static void test_flat_gather_is_copied_slice_by_slice(void **state) {
     assert_int_equal(launches_of(orr_step_program(other), "slices"), 0);
 }
 
+/* Distinct calls in the program and their bytes, by kind and what they are for. */
+static uint32_t calls_of(const OrrProgram *p, OrrCollective kind, const char *label,
+                         int64_t *bytes) {
+    uint32_t n = 0;
+    *bytes = 0;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const OrrColl *coll = p->ops[i].kind == ORR_OP_COLL ? &p->colls[p->ops[i].what] : NULL;
+        if (coll && coll->kind == kind && strcmp(coll->label, label) == 0) {
+            *bytes += coll->bytes;
+            n++;
+        }
+    }
+    return n;
+}
+
+/* InternEvo: each of 8 ranks sends its tensors to all, the parts make up the BF16 parameters, and
+ * gradients are summed whole; Megatron's distributed optimizer scatters and gathers. */
+static void test_updated_parameters_are_broadcast_rank_by_rank(void **state) {
+    (void)state;
+    OrrStepRequest request;
+    OrrOverride sets[2];
+    int64_t bytes;
+    g_autoptr(OrrStepRun) run = prepare("internevo", &request, sets);
+    const OrrProgram *p = orr_step_program(run);
+    assert_int_equal(calls_of(p, ORR_BROADCAST, "parameters", &bytes), 8);
+    assert_near((double)bytes, 2.0 * 8.03e9, 0.001);
+    assert_int_equal(calls_of(p, ORR_ALL_GATHER, "parameters", &bytes), 0);
+    assert_int_equal(calls_of(p, ORR_REDUCE_SCATTER, "grads", &bytes), 0);
+    assert_true(calls_of(p, ORR_ALL_REDUCE, "grads", &bytes) > 0);
+    g_autoptr(OrrStepRun) other = prepare("megatron-2023", &request, sets);
+    p = orr_step_program(other);
+    assert_int_equal(calls_of(p, ORR_BROADCAST, "parameters", &bytes), 0);
+    assert_true(calls_of(p, ORR_REDUCE_SCATTER, "grads", &bytes) > 0);
+    assert_int_equal(calls_of(p, ORR_ALL_REDUCE, "grads", &bytes), 0);
+}
+
 int main(void) {
     if (!g_getenv("top_srcdir")) /* by hand, from the build folder */
         g_setenv("top_srcdir", "..", TRUE);
@@ -61,6 +97,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layer_larger_than_a_bucket_takes_several_calls),
         cmocka_unit_test(test_flat_gather_is_copied_slice_by_slice),
+        cmocka_unit_test(test_updated_parameters_are_broadcast_rank_by_rank),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

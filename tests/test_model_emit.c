@@ -54,6 +54,7 @@ static void test_layer_flops_equal_the_closed_form(void **state) {
             if (variant & 4) {
                 s.framework.attention = ORR_ATTENTION_FLASH;
                 s.framework.fused_qkv = s.framework.fused_gate_up = false;
+                s.framework.tp_own_shard_first = s.framework.head_copies = true;
             }
             check_layer_flops(&s);
         }

@@ -194,6 +194,7 @@ static void test_forward_and_backward_balance(void **state) {
         s.model.has_post_norms = is_llama && bits & 2048;
         s.framework.compiled = bits & 4096;
         s.framework.recompute_early_stop = bits & 8192;
+        s.framework.tp_own_shard_first = s.framework.head_copies = bits & 8192;
         s.framework.fused_cross_entropy = bits & 512;
         check_balance(&s);
     }

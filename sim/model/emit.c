@@ -185,6 +185,8 @@ static void gather_gradient(OrrCtx *c, const char *label) {
     double share = c->f->tp_overlap_frac;
     if (!c->is_sp)
         return;
+    if (c->f->tp_own_shard_first)
+        share = 1.0;
     orr_emit__coll_blocking(c, ORR_ALL_GATHER, output_bytes(c) * (1.0 - share), label);
     c->beside = orr_emit__coll(c, ORR_ALL_GATHER, output_bytes(c) * share, label);
 }

@@ -154,6 +154,20 @@ static void rotary(OrrCtx *c, OrrKernelPass pass) {
         orr_emit__stream(c, ORR_K_ROTARY, pass, "rotary", 5.5 * all, 4.5 * all, 10);
 }
 
+/* Layouts that attention takes and the products do not: heads sorted out of the joint projection,
+ * keys joined with values for the rotary kernel, tokens before sequences again; mirrored in the
+ * backward, beside the join that fused projections need anyway (nanotron models/llama.py,
+ * CausalSelfAttention: permute().contiguous(), torch.cat, permute().contiguous(), transpose;
+ * autograd of unbind, split and cat). */
+static void head_copies(OrrCtx *c, OrrKernelPass pass) {
+    double kv = 2.0 * (double)(c->tokens * c->kv_heads * c->head_dim) * c->size;
+    double context = (double)(c->tokens * c->heads * c->head_dim) * c->size;
+    double moved = pass == ORR_PASS_FORWARD ? qkv_bytes(c) + 2.0 * kv + context
+                                            : qkv_bytes(c) + kv + 2.0 * context;
+    if (c->f->head_copies)
+        orr_emit__stream(c, ORR_K_COPY, pass, "head_copies", moved, moved, 4);
+}
+
 void orr_emit__rotary_again(OrrCtx *c) {
     rotary(c, ORR_PASS_FORWARD);
 }
@@ -165,6 +179,7 @@ void orr_emit__attention_forward(OrrCtx *c) {
         orr_emit__hold(c, ORR_ITEM_QK_NORM_IN);
         orr_emit__consumed(c, ORR_ITEM_QK_NORM_IN);
     }
+    head_copies(c, ORR_PASS_FORWARD);
     rotary(c, ORR_PASS_FORWARD);
     core_forward(c);
     orr_emit__hold(c, ORR_ITEM_CONTEXT);
@@ -215,6 +230,7 @@ void orr_emit__attention_backward(OrrCtx *c) {
     orr_emit__untemp(c, context); /* the gradient that came in */
     orr_emit__temp(c, qkv);
     rotary(c, ORR_PASS_DGRAD);
+    head_copies(c, ORR_PASS_DGRAD);
     if (c->m->has_qk_norm) {
         orr_emit__norm_backward(
             c, "qk_norm", (double)(c->tokens * (c->heads + c->kv_heads) * c->head_dim), false);

@@ -85,12 +85,31 @@ static bool is_gathered(const OrrCtx *c, const OrrLinear *l) {
     return l->is_column && c->is_sp;
 }
 
+/* nanotron multiplies its own shard of the rows beside the gather and what came before and behind
+ * it afterwards, as it lies in memory (functional.py, _ColumnLinearAsyncCommunication and
+ * _RowLinearAsyncCommunication): two products on the first and last rank, three on those between,
+ * for which all wait. */
+static void product_by_shards(OrrCtx *c, OrrKernelPass pass, const char *label, int64_t n,
+                              int64_t k, uint32_t gather) {
+    int64_t shard = c->tokens / c->tp, before = ((int64_t)c->tp - 1) / 2 * shard;
+    int64_t behind = c->tokens - shard - before;
+    orr_emit__gemm(c, pass, label, shard, n, k);
+    c->after = gather;
+    if (before > 0)
+        orr_emit__gemm(c, pass, label, before, n, k);
+    orr_emit__gemm(c, pass, label, behind, n, k);
+}
+
 /* With pipelined products (Transformer Engine's userbuffers) a share of the collective runs beside
  * its product: that share of a gather, which the kernel behind the product waits for, and that
  * share of a reduction, which starts with the product. */
 void orr_emit__linear_forward(OrrCtx *c, const OrrLinear *l) {
     double gathered = input_bytes(c, l), share = c->f->tp_overlap_frac;
-    if (is_gathered(c, l)) {
+    bool is_by_shards = is_gathered(c, l) && c->f->tp_own_shard_first;
+    uint32_t gather = ORR_NONE;
+    if (is_by_shards) {
+        gather = orr_emit__coll(c, ORR_ALL_GATHER, gathered, l->label);
+    } else if (is_gathered(c, l)) {
         orr_emit__coll_blocking(c, ORR_ALL_GATHER, gathered * (1.0 - share), l->label);
         c->beside = orr_emit__coll(c, ORR_ALL_GATHER, gathered * share, l->label);
     } else if (!l->is_column && share > 0.0 && !c->m->is_parallel) {
@@ -100,7 +119,10 @@ void orr_emit__linear_forward(OrrCtx *c, const OrrLinear *l) {
     }
     cast(c, ORR_PASS_FORWARD, l->label, (double)(c->tokens * l->in));
     for (uint32_t i = 0; i < l->n_parts; i++) {
-        orr_emit__gemm(c, ORR_PASS_FORWARD, l->label, c->tokens, l->out[i], l->in);
+        if (is_by_shards)
+            product_by_shards(c, ORR_PASS_FORWARD, l->label, l->out[i], l->in, gather);
+        else
+            orr_emit__gemm(c, ORR_PASS_FORWARD, l->label, c->tokens, l->out[i], l->in);
         if (i == 0 && is_gathered(c, l))
             orr_emit__temp(c, gathered);
     }
@@ -129,7 +151,11 @@ static void dgrad(OrrCtx *c, const OrrLinear *l) {
     double bytes = input_bytes(c, l);
     for (uint32_t i = 0; i < l->n_parts; i++) {
         cast(c, ORR_PASS_DGRAD, l->label, (double)(c->tokens * l->out[i]));
-        orr_emit__gemm(c, ORR_PASS_DGRAD, l->label, c->tokens, l->in, l->out[i]);
+        if (c->is_sp && !l->is_column && c->f->tp_own_shard_first) {
+            product_by_shards(c, ORR_PASS_DGRAD, l->label, l->in, l->out[i], c->beside);
+            c->beside = ORR_NONE;
+        } else
+            orr_emit__gemm(c, ORR_PASS_DGRAD, l->label, c->tokens, l->in, l->out[i]);
         if (i == 0)
             orr_emit__temp(c, bytes);
         else /* gradients of one input through several products add up */

@@ -136,6 +136,7 @@ typedef struct {
     double dropout; /* 0: no dropout kernels, no masks */
     double attention_dropout;
     uint32_t vocab_multiple;   /* vocabulary is padded to a multiple of this times TP; 0: not */
+    bool head_copies;          /* q, k, v and the context are copied to other layouts */
     bool recompute_early_stop; /* recompute ends with the last tensor that the backward needs */
     bool compiled;             /* torch.compile: chains of element-wise kernels are one */
     /* host */
@@ -146,8 +147,9 @@ typedef struct {
     bool cuda_graphs;
     bool host_sync_p2p; /* synchronises the device after batched sends */
     /* tensor parallel */
-    bool tp_async_wgrad;    /* input gradients are reduced beside the wgrad GEMM */
-    double tp_overlap_frac; /* share of TP transfer pipelined into the GEMM (userbuffers) */
+    bool tp_async_wgrad;     /* input gradients are reduced beside the wgrad GEMM */
+    bool tp_own_shard_first; /* SP: the own shard's rows are multiplied beside their gather */
+    double tp_overlap_frac;  /* share of TP transfer pipelined into the GEMM (userbuffers) */
     /* pipeline */
     bool p2p_batched;       /* batch_isend_irecv: one kernel a group of sends and receives */
     bool p2p_overlap;       /* sends and receives beside compute, waited for when needed */
