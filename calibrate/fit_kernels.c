@@ -134,6 +134,18 @@ static double long_over_short(const Part *part, const FitRows *rows) {
     return short_rate > 0.0 && long_rate > 0.0 ? fmin(1.0, long_rate / short_rate) : 1.0;
 }
 
+/* Length of kernels from which on the table's own rates are those of long runs, @ratio of the short
+ * ones: an octave's median comes within a hundredth. At most where the longest rows begin. */
+static double throttled_ns(const FitRows *rows, double ratio) {
+    double limit = 1.01 * ratio * median_rate(rows, 0.4e6, 3.2e6), ns = 6.4e6;
+    for (; ns < 51.2e6; ns *= 2.0) {
+        double rate = median_rate(rows, ns / sqrt(2.0), ns * sqrt(2.0));
+        if (rate > 0.0 && rate <= limit)
+            break;
+    }
+    return ns;
+}
+
 static bool fit_series(const Part *part, const Series *sr, const char *data, bool is_trial,
                        OrrSurfaceSet *set, GError **error) {
     FitRows rows = {0};
@@ -153,8 +165,11 @@ static bool fit_series(const Part *part, const Series *sr, const char *data, boo
                   ? fit_rows_gemm(path, sr->dtype, sr->operand_bytes, &rows, error)
                   : fit_rows_attn(path, sr->mask, sr->dtype, sr->operand_bytes, &rows, error);
     if (ok && rows.n_rows) {
-        if (sr->kind == ORR_K_GEMM && sr->as == ORR_BF16)
-            set->clock_share = part->held_share / long_over_short(part, &rows);
+        if (sr->kind == ORR_K_GEMM && sr->as == ORR_BF16) {
+            double ratio = long_over_short(part, &rows);
+            set->clock_share = part->held_share / ratio;
+            set->throttled_ns = throttled_ns(&rows, ratio);
+        }
         OrrSurface *s = &set->surfaces[set->n_surfaces++];
         fit_form(&fit, s);
         for (uint32_t i = 0; i < G_N_ELEMENTS(size_classes); i++)

@@ -12,6 +12,7 @@ static OrrSurfaceSet *small_set(void) {
     set->name = g_strdup("test");
     set->source = g_strdup("made up for a test");
     set->clock_share = 0.9;
+    set->throttled_ns = 25.6e6;
     set->surfaces = g_new0(OrrSurface, 1);
     set->n_surfaces = 1;
     OrrSurface *s = &set->surfaces[0];
@@ -44,6 +45,7 @@ static void test_tables_a_set_written_and_read_back_is_the_same(void **state) {
     assert_string_equal(back->gpu, set->gpu);
     assert_string_equal(back->source, set->source);
     assert_near(back->clock_share, 0.9, 1e-9);
+    assert_near(back->throttled_ns, 25.6e6, 1e-9);
     assert_int_equal(back->n_surfaces, 1);
     assert_string_equal(back->surfaces[0].variant, "causal");
     for (int i = 0; i < ORR_N_ATTN_PARAMS; i++)

@@ -15,6 +15,7 @@ OrrCost *orr_cost_new(const OrrGpu *gpu, const OrrSurfaceSet *surfaces, bool is_
         double measured_share = surfaces ? surfaces->clock_share : 1.0;
         cost->clock_frac = fmin(1.0, gpu->sustained_hz / gpu->boost_hz / measured_share);
     }
+    cost->throttled_ns = surfaces ? surfaces->throttled_ns : 0.0;
     cost->is_training = surfaces && surfaces->is_training;
     if (surfaces)
         cost->rates = surfaces->rates;
@@ -59,15 +60,15 @@ OrrDtype orr_cost__runs_as(const OrrGpu *gpu, OrrDtype dtype) {
     return ORR_FP32;
 }
 
-/* In the tables the rate of large products falls from kernels of 3 ms to kernels of 13 ms and then
- * stays (doc/models/kernels.md, "Sustained clocks"). */
+/* In the tables the rate of large products falls from kernels of 3 ms on, until at some length it
+ * is that of long runs (doc/models/kernels.md, "Sustained clocks"). */
 #define THROTTLE_BEGINS_NS 3.2e6
-#define THROTTLE_ENDS_NS 51.2e6
 
 double orr_cost__unthrottle(const OrrCost *cost, double ns) {
-    if (ns <= THROTTLE_BEGINS_NS || cost->clock_frac >= 1.0)
+    if (ns <= THROTTLE_BEGINS_NS || cost->clock_frac >= 1.0 ||
+        cost->throttled_ns <= THROTTLE_BEGINS_NS)
         return ns;
-    double part = log(ns / THROTTLE_BEGINS_NS) / log(THROTTLE_ENDS_NS / THROTTLE_BEGINS_NS);
+    double part = log(ns / THROTTLE_BEGINS_NS) / log(cost->throttled_ns / THROTTLE_BEGINS_NS);
     return ns * (1.0 - (1.0 - cost->clock_frac) * fmin(1.0, part));
 }
 

@@ -17,7 +17,8 @@ enum { ORR_MASK_FULL, ORR_MASK_CAUSAL, ORR_N_MASKS };
 
 struct OrrCost {
     const OrrGpu *gpu;
-    double clock_frac; /* clock in use over that of the rates; at most 1 */
+    double clock_frac;   /* clock in use over that of the rates; at most 1 */
+    double throttled_ns; /* as in the surfaces */
     OrrCostModel gemm[ORR_N_DTYPES], gemm_block; /* gemm_block: FP8 with scales per 128 */
     OrrCostModel attn[ORR_N_DTYPES][ORR_N_MASKS];
     OrrCostModel attn_back[ORR_N_DTYPES][ORR_N_MASKS]; /* surface NULL: from the forward pass */

@@ -30,9 +30,11 @@ typedef struct {
 
 typedef struct {
     char *gpu, *source, *name;
-    double clock_share; /* clock that short measured runs held, over the GPU's boost clock */
-    bool is_training;   /* attention as training libraries have it: backward measured too, nothing
-                           around it; false: tables of a serving stack */
+    double clock_share;  /* clock that short measured runs held, over the GPU's boost clock */
+    double throttled_ns; /* kernels of this length and more were measured at the power limit; 0:
+                            none */
+    bool is_training;    /* attention as training libraries have it: backward measured too, nothing
+                            around it; false: tables of a serving stack */
     OrrKernelRates rates;
     OrrSurface *surfaces;
     uint32_t n_surfaces;
