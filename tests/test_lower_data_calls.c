@@ -90,6 +90,29 @@ static void test_updated_parameters_are_broadcast_rank_by_rank(void **state) {
     assert_int_equal(calls_of(p, ORR_ALL_REDUCE, "grads", &bytes), 0);
 }
 
+/* DeepSpeed of 2021 takes lists: a copy for each of 8 ranks' view of each of a layer's matrices (q,
+ * k and v as one, out, gate and up as one, down), nothing of it where one buffer is gathered. */
+static void test_calls_by_lists_copy_a_view_a_rank_and_matrix(void **state) {
+    (void)state;
+    OrrStepRequest request;
+    OrrOverride sets[2];
+    g_autoptr(OrrStepRun) run = prepare("deepspeed-2021", &request, sets);
+    assert_int_equal(launches_of(orr_step_program(run), "lists"), 0); /* ZeRO-1 here */
+    sets[1].value = "3";
+    g_autoptr(GError) error = NULL;
+    g_autoptr(OrrStepRun) sharded = orr_step_prepare(&request, &error);
+    assert_non_null(sharded);
+    const OrrProgram *p = orr_step_program(sharded);
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < p->n_kernels; i++)
+        if (strcmp(p->kernels[i].label, "lists") == 0)
+            most = MAX(most, p->kernels[i].launches);
+    assert_int_equal(most, 8 * 4);
+    sets[0].value = "deepspeed-zero3";
+    g_autoptr(OrrStepRun) later = orr_step_prepare(&request, &error);
+    assert_int_equal(launches_of(orr_step_program(later), "lists"), 0);
+}
+
 int main(void) {
     if (!g_getenv("top_srcdir")) /* by hand, from the build folder */
         g_setenv("top_srcdir", "..", TRUE);
@@ -98,6 +121,7 @@ int main(void) {
         cmocka_unit_test(test_layer_larger_than_a_bucket_takes_several_calls),
         cmocka_unit_test(test_flat_gather_is_copied_slice_by_slice),
         cmocka_unit_test(test_updated_parameters_are_broadcast_rank_by_rank),
+        cmocka_unit_test(test_calls_by_lists_copy_a_view_a_rank_and_matrix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

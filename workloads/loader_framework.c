@@ -73,6 +73,7 @@ static const OrrField fields[] = {
     FLAG("data", "shard_gradient_buffer", shard_gradient_buffer),
     BYTES("data", "bucket", bucket_bytes),
     BYTES("data", "param_bucket", param_bucket_bytes),
+    FLAG("data", "calls_by_lists", calls_by_lists),
     FLAG("data", "zero_all_reduce", zero_all_reduce),
     FLAG("data", "gather_by_broadcasts", gather_by_broadcasts),
     FLAG("data", "gather_by_copies", gather_by_copies),

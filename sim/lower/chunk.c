@@ -32,6 +32,27 @@ typedef struct {
 
 #define N_RING 64u
 
+/* Calls that take a list of views, one a rank, for each matrix: a view is made in Python and a copy
+ * issued for each (DeepSpeed of 2021, partition_parameters.py, _allgather_param and
+ * _reduce_scatter_gradient; PyTorch's ProcessGroupNCCL copies from and to the list one by one). */
+static void copy_lists(OrrLower *w, uint64_t n_params, uint32_t gather) {
+    if (!w->fw->calls_by_lists)
+        return;
+    uint32_t n_matrices = n_params < w->local.layer ? 1 : (uint32_t)(n_params / w->local.layer);
+    if (n_params >= w->local.layer)
+        n_matrices *= w->local.layer_matrices;
+    double bytes = (double)gathered_bytes(w, n_params);
+    OrrKernel k = {.kind = ORR_K_COPY,
+                   .dtype = (uint8_t)w->precision->gather,
+                   .label = "lists",
+                   .bytes_read = bytes,
+                   .bytes_written = bytes,
+                   .launches = w->dp * n_matrices};
+    orr_builder_kernel(w->b, ORR_STREAM_COMPUTE, &k);
+    if (gather != ORR_NONE)
+        orr_builder_wait(w->b, gather);
+}
+
 static uint32_t gather_unit(OrrLower *w, Gathers *g, uint64_t n_params, const char *label) {
     OrrColl coll = orr_lower__gather(w, n_params, label);
     uint32_t op = orr_builder_coll(w->b, ORR_STREAM_DP_PARAMETER, &coll);
@@ -39,6 +60,7 @@ static uint32_t gather_unit(OrrLower *w, Gathers *g, uint64_t n_params, const ch
     uint32_t ahead = MIN(w->fw->fsdp_prefetch, N_RING - 2) + 1;
     if (w->fw->fsdp_rate_limit && g->n_units >= ahead)
         orr_builder_wait(w->b, g->unit_end[(g->n_units - ahead) % N_RING]);
+    copy_lists(w, n_params, op);
     return op;
 }
 
@@ -76,6 +98,7 @@ static void bucket_flush(OrrLower *w, Bucket *k) {
                                                      orr_dtype_bytes(w->precision->reduce)));
     if (is_zero3(w)) {
         orr_emit_pack_gradients(&w->emit, w->b, k->pending);
+        copy_lists(w, k->pending, ORR_NONE);
         orr_builder_mem(w->b, ORR_MEM_GRADIENTS, false, packed);
     }
     orr_lower__reduce(w, k->pending, orr_builder_last_on(w->b, ORR_STREAM_COMPUTE));

@@ -59,9 +59,16 @@ uint64_t orr_params_padded_vocab(const OrrModel *model, const OrrLayout *layout,
     return (model->vocab + multiple - 1) / multiple * multiple;
 }
 
+static uint32_t qkv_matrices(const OrrFramework *f) {
+    return f->fused_qkv ? 1 : 3;
+}
+
+static uint32_t up_matrices(const OrrModel *m, const OrrFramework *f) {
+    return m->is_gated && !f->fused_gate_up ? 2 : 1;
+}
+
 static uint32_t layer_tensors(const OrrModel *m, const OrrFramework *f) {
-    uint32_t n_qkv = f->fused_qkv ? 1 : 3;
-    uint32_t n_up = m->is_gated && !f->fused_gate_up ? 2 : 1;
+    uint32_t n_qkv = qkv_matrices(f), n_up = up_matrices(m, f);
     uint32_t n_norms = (m->is_parallel && m->shares_norm ? 1 : 2) + (m->has_post_norms ? 2 : 0);
     return n_qkv * (m->qkv_bias ? 2 : 1) + (m->out_bias ? 2 : 1) + n_up * (m->mlp_bias ? 2 : 1) +
            (m->mlp_bias ? 2 : 1) + n_norms * (m->norm_bias ? 2 : 1) + (m->has_qk_norm ? 2 : 0);
@@ -83,4 +90,6 @@ void orr_params_local(const OrrModel *model, const OrrLayout *layout, const OrrF
     bool has_table = !model->is_tied || layout->pp > 1;
     out->head = p.norm + (has_table ? table : 0) + (model->head_bias ? vocab : 0);
     out->layer_tensors = layer_tensors(model, framework);
+    /* and those of the output and the down product */
+    out->layer_matrices = qkv_matrices(framework) + up_matrices(model, framework) + 2;
 }

@@ -14,11 +14,12 @@ void orr_params_count(const OrrModel *model, OrrParams *out);
 /* Parameters that one TP rank holds: matrices split by TP, norms and row-parallel biases whole.
  * Padded vocabulary where the profile pads. */
 typedef struct {
-    uint64_t layer;         /* one layer */
-    uint64_t layer_norms;   /* of these, replicated over TP (all-reduced over TP under SP) */
-    uint64_t embedding;     /* token and position tables, embedding norm */
-    uint64_t head;          /* final norm, output table (its copy, if tied and on another stage) */
-    uint32_t layer_tensors; /* parameter tensors of a layer: kernels of an unfused optimizer */
+    uint64_t layer;          /* one layer */
+    uint64_t layer_norms;    /* of these, replicated over TP (all-reduced over TP under SP) */
+    uint64_t embedding;      /* token and position tables, embedding norm */
+    uint64_t head;           /* final norm, output table (its copy, if tied and on another stage) */
+    uint32_t layer_matrices; /* of them, weights of products */
+    uint32_t layer_tensors;  /* parameter tensors of a layer: kernels of an unfused optimizer */
 } OrrLocalParams;
 void orr_params_local(const OrrModel *model, const OrrLayout *layout, const OrrFramework *framework,
                       OrrLocalParams *out);

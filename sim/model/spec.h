@@ -162,6 +162,7 @@ typedef struct {
     double bucket_bytes;        /* gradient bucket; 0: one a layer */
     double param_bucket_bytes;
     bool gather_by_broadcasts; /* updated parameters are sent to all by each rank in turn */
+    bool calls_by_lists;       /* ZeRO-3: calls take lists of views, a copy a rank and matrix */
     bool zero_all_reduce;      /* ZeRO-1 and 2: gradients are summed whole on every rank */
     bool gather_by_copies;     /* updated parameters reach their tensors slice by slice */
     uint32_t fsdp_prefetch;    /* layers gathered ahead of use */
