@@ -38,9 +38,8 @@ typedef struct {
 static void copy_lists(OrrLower *w, uint64_t n_params, uint32_t gather) {
     if (!w->fw->calls_by_lists)
         return;
-    uint32_t n_matrices = n_params < w->local.layer ? 1 : (uint32_t)(n_params / w->local.layer);
-    if (n_params >= w->local.layer)
-        n_matrices *= w->local.layer_matrices;
+    uint64_t n_layers = n_params % w->local.layer == 0 ? n_params / w->local.layer : 0;
+    uint32_t n_matrices = n_layers ? (uint32_t)n_layers * w->local.layer_matrices : 1; /* a table */
     double bytes = (double)gathered_bytes(w, n_params);
     OrrKernel k = {.kind = ORR_K_COPY,
                    .dtype = (uint8_t)w->precision->gather,
