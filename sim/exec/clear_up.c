@@ -25,10 +25,20 @@ static void visit_rank(OrrExec *x, uint32_t r, Visit *visit) {
     visit(c, &c->syncs[r]);
     for (uint32_t k = 0; x->passes && x->passes->begins.made && k < ORR_PASS_LANES; k++)
         visit(c, &x->passes->begins.made[r][k]);
-    for (uint32_t i = 0; i < x->n_histories; i++) {
-        const OrrHistory *h = &x->history[(gsize)r * x->n_histories + i];
-        for (uint32_t e = 0; e < h->n; e++)
-            visit(c, &h->entry[(h->first + e) & (h->capacity - 1)].cause);
+    for (uint32_t i = 0; i < x->pasts.n; i++) {
+        const OrrOwnPast *own = &x->pasts.own[(gsize)r * x->pasts.n + i];
+        for (uint32_t e = 0; e < own->n; e++)
+            visit(c, &own->entry[(own->first + e) & (own->capacity - 1)].cause);
+    }
+}
+
+/* Of items that all members of an island have ended. */
+static void visit_joint(OrrExec *x, gsize at, Visit *visit) {
+    const OrrJointPast *joint = &x->pasts.joint[at];
+    for (uint32_t i = 0; x->pasts.cause && i < joint->n; i++) {
+        uint32_t e = (joint->first + i) % ORR_JOINT_ENDS;
+        for (uint32_t m = 0; m < x->islands[at / x->pasts.n].n_ranks; m++)
+            visit(x->causes, &x->pasts.cause[(at * ORR_JOINT_ENDS + e) * x->n_members + m]);
     }
 }
 
@@ -46,6 +56,8 @@ static void visit_roots(OrrExec *x, Visit *visit) {
             visit_work(x->causes, x->passes->islands[i].work, visit);
     for (uint32_t r = 0; r < x->bound->n_ranks; r++)
         visit_rank(x, r, visit);
+    for (gsize i = 0; i < (gsize)x->n_islands * x->pasts.n; i++)
+        visit_joint(x, i, visit);
     for (uint32_t k = 0; k < x->max_steps; k++)
         visit(x->causes, &x->causes->ends[k].spot.cause);
 }

@@ -10,17 +10,17 @@
 #include "sim/program/rendezvous.h"
 
 enum {
-    ORR_EV_ISLAND,     /* id: island, that has a local event at this time */
-    ORR_EV_BLOCK_END,  /* id: rank * ORR_N_STREAMS + stream */
-    ORR_EV_COMM_END,   /* id: place */
-    ORR_EV_LANE_END,   /* id: rank * ORR_N_STREAMS + stream: all parts had been delivered before */
-    ORR_EV_FLOW_START, /* id: place */
-    ORR_EV_PASS,       /* id: a rank of the island whose pass is due */
-    ORR_EV_LAUNCH,     /* id: rank * ORR_N_STREAMS + stream */
-    ORR_EV_RATE,       /* id: rank, whose kernels change their rate, as was noted for a pass */
-    ORR_EV_LOOK,       /* id: a rank of the island whose pass under way has been disturbed */
-    ORR_EV_CONVOY,     /* id: convoy: the last of its transfers is over */
-    ORR_EV_SET_OUT,    /* id: convoy: those of its transfers that wait for the rest go without */
+    ORR_EV_ISLAND,      /* id: island, that has a local event at this time */
+    ORR_EV_BLOCK_END,   /* id: rank * ORR_N_STREAMS + stream */
+    ORR_EV_COMM_END,    /* id: place */
+    ORR_EV_LANE_END,    /* id: rank * ORR_N_STREAMS + stream: all parts had been delivered before */
+    ORR_EV_FLOW_START,  /* id: place */
+    ORR_EV_PASS,        /* id: a rank of the island whose pass is due */
+    ORR_EV_LAUNCH,      /* id: rank * ORR_N_STREAMS + stream */
+    ORR_EV_RATE,        /* id: rank, whose kernels change their rate, as was noted for a pass */
+    ORR_EV_LOOK,        /* id: a rank of the island whose pass under way has been disturbed */
+    ORR_EV_CONVOY,      /* id: convoy: the last of its transfers is over */
+    ORR_EV_SET_OUT,     /* id: convoy: those of its transfers that wait for the rest go without */
     ORR_EV_CONVOY_FLOW, /* id: convoy: the same as FLOW_START for all its transfers */
     ORR_EV_LAND         /* id: convoy: what of it is over may be seen from now on */
 };
@@ -56,15 +56,25 @@ typedef struct {
     uint32_t cause; /* record of the item, for the path */
 } OrrPastEnd;
 
-/* Ends of items of a local stream that one external stream will ask for, oldest first: as a rule
- * none or one, since it asks in their order. */
-#define ORR_PAST_ENDS 2u
+/* Ends of items of a local stream that one external stream will ask for, oldest first: past.c. */
 typedef struct {
-    OrrPastEnd *entry; /* own, or what it has outgrown that for */
+    OrrPastEnd *entry;           /* ring; NULL while the capacity is 0 */
+    uint32_t first, n, capacity; /* a power of two */
+} OrrOwnPast;
+#define ORR_JOINT_ENDS 2u
+typedef struct {
     uint32_t first, n; /* ring */
-    uint32_t capacity; /* a power of two */
-    OrrPastEnd own[ORR_PAST_ENDS];
-} __attribute__((aligned(64))) OrrHistory;
+    uint32_t index[ORR_JOINT_ENDS];
+} OrrJointPast;
+typedef struct {
+    uint32_t n; /* pairs of a stream and an asker */
+    uint8_t of[ORR_N_STREAMS]
+              [ORR_N_STREAMS]; /* of what stream for which: below n; UINT8_MAX: none */
+    OrrOwnPast *own;           /* [n_ranks * n] */
+    OrrJointPast *joint;       /* [n_islands * n] what all members have ended */
+    int64_t *end_ns;           /* [n_islands * n * ORR_JOINT_ENDS * n_members] */
+    uint32_t *cause;           /* the same; NULL: no path is wanted */
+} OrrPasts;
 
 /* Ranks that meet in private collectives only (a TP group in its NVLink domain) and so can be ahead
  * of the rest: their local events have a queue of their own, in order of time, and run ahead of the
@@ -197,10 +207,7 @@ typedef struct {
     uint8_t is_external[ORR_N_STREAMS]; /* streams whose meetings leave the island */
     uint16_t external_mask;             /* the same, a bit each */
     uint8_t is_local_group[ORR_N_GROUPS];
-    OrrHistory *history; /* [n_ranks * n_histories] */
-    uint32_t n_histories;
-    /* of what stream for which: below n_histories; UINT8_MAX: none */
-    uint8_t history_of[ORR_N_STREAMS][ORR_N_STREAMS];
+    OrrPasts pasts;
     uint16_t
         charged_mask;    /* streams for whose communication the compute stream or the host waits */
     uint16_t ended_mask; /* those, and streams that they wait for */
@@ -403,11 +410,14 @@ void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change);
 static inline bool orr_exec__slows_kernels(const OrrExec *x, uint32_t purpose) {
     return x->bound->rate[0][purpose] < ORR_RATE_ONE || x->bound->rate[1][purpose] < ORR_RATE_ONE;
 }
+/* past.c */
+void orr_exec__pasts_new(OrrExec *x);
+void orr_exec__pasts_clear(OrrExec *x);
 void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPastEnd end);
 void orr_exec__remember_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
                             uint32_t asker, const OrrPastEnd *ends);
-const OrrPastEnd *orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker,
-                                   uint32_t index);
+bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, uint32_t index,
+                      OrrPastEnd *end);
 /* block.c */
 void orr_exec__block_start(OrrExec *x, uint32_t r, const OrrItem *item, int64_t start_ns);
 void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);

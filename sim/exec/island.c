@@ -36,24 +36,6 @@ static void mark_streams(OrrExec *x) {
     }
 }
 
-static void histories_new(OrrExec *x) {
-    memset(x->history_of, UINT8_MAX, sizeof x->history_of);
-    for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
-        for (uint32_t q = 0; q < ORR_N_STREAMS; q++)
-            if (!x->is_external[s] && x->is_external[q] && (x->compiled->waiters[s] & 1u << q))
-                x->history_of[s][q] = x->n_histories++;
-    gsize n = (gsize)x->bound->n_ranks * x->n_histories;
-    x->history = orr_large_new((n + 1) * sizeof *x->history);
-    for (gsize i = 0; i < n; i++) {
-        x->history[i].entry = x->history[i].own;
-        x->history[i].capacity = ORR_PAST_ENDS;
-    }
-}
-
-static OrrHistory *history_of(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker) {
-    return &x->history[(gsize)r * x->n_histories + x->history_of[s][asker]];
-}
-
 /* Streams whose communication idle time can be charged to. */
 static void mark_charged(OrrExec *x) {
     uint16_t charging = 1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_HOST;
@@ -93,17 +75,14 @@ void orr_exec__islands_new(OrrExec *x) {
         x->islands[i].queued_ns = x->islands[i].unstable_ns = INT64_MAX;
         x->islands[i].n_ranks = is_grouped ? tp->first_member[i + 1] - tp->first_member[i] : 1;
     }
-    histories_new(x);
+    orr_exec__pasts_new(x);
 }
 
 void orr_exec__islands_clear(OrrExec *x) {
     for (uint32_t i = 0; i < x->n_islands; i++)
         orr_queue_clear(&x->islands[i].queue);
-    for (gsize i = 0; i < (gsize)x->bound->n_ranks * x->n_histories; i++)
-        if (x->history[i].entry != x->history[i].own)
-            g_free(x->history[i].entry);
+    orr_exec__pasts_clear(x);
     orr_exec__lanes_clear(x);
-    free(x->history);
     free(x->islands);
     free(x->island_of);
 }
@@ -194,104 +173,4 @@ void orr_exec__unstable(OrrExec *x, uint32_t r, uint32_t purpose, int change) {
     island->n_unstable += change;
     if (change > 0 && --island->n_pending == 0)
         island->unstable_ns = INT64_MAX;
-}
-
-/* The oldest item of stream @s that the asker can still ask for, by what its head waits for. */
-static uint32_t oldest_asked(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker) {
-    const OrrCompiledRole *role = x->ranks[r].role;
-    const OrrLane *l = orr_exec__lane(x, r, asker);
-    const OrrCallRow *row = &role->rows[l->call];
-    const OrrItem *item = orr_exec__head(x, r, asker);
-    uint32_t step = l->step * role->rows[role->n_calls].base[s], least = UINT32_MAX;
-    const uint32_t *first = &role->first_cross[l->call * ORR_N_STREAMS + asker];
-    for (uint32_t i = first[0]; item->has_cross && i < first[1]; i++) {
-        const OrrCrossWait *c = &role->cross[i];
-        if (c->item == l->item && c->src_stream == s && c->steps_back <= l->step)
-            least =
-                MIN(least, step - c->steps_back * role->rows[role->n_calls].base[s] + c->src_count);
-    }
-    for (uint32_t i = 0; i < item->n_waits; i++) {
-        const OrrItemWait *w = &x->compiled->waits[item->first_wait + i];
-        if (w->stream == s)
-            least = MIN(least, step + row->base[s] + w->count);
-    }
-    if (least == UINT32_MAX)
-        return 0;
-    return l->state == ORR_LANE_BLOCKED ? least - 1 : least;
-}
-
-static void drop_before(OrrHistory *h, uint32_t index) {
-    while (h->n > 0 && h->entry[h->first].index < index) {
-        h->first = (h->first + 1) & (h->capacity - 1);
-        h->n--;
-    }
-}
-
-static void grow(OrrHistory *h) {
-    OrrPastEnd *grown = g_new(OrrPastEnd, 2 * h->capacity);
-    for (uint32_t i = 0; i < h->n; i++)
-        grown[i] = h->entry[(h->first + i) & (h->capacity - 1)];
-    if (h->entry != h->own)
-        g_free(h->entry);
-    h->entry = grown;
-    h->capacity *= 2;
-    h->first = 0;
-}
-
-static inline void keep(OrrHistory *h, OrrPastEnd end) {
-    if (h->n == h->capacity)
-        grow(h);
-    h->entry[(h->first + h->n++) & (h->capacity - 1)] = end;
-}
-
-/* Item @item of the step of stream @s ends: kept for the external streams that will ask for it. */
-void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPastEnd end) {
-    uint32_t asked = x->ranks[r].role->asked[s][item] & x->external_mask;
-    for (; asked; asked &= asked - 1) {
-        uint32_t asker = __builtin_ctz(asked);
-        OrrHistory *h = history_of(x, r, s, asker);
-        if (orr_exec__lane(x, r, asker)->state == ORR_LANE_DONE)
-            continue;
-        if (h->n == h->capacity)
-            drop_before(h, oldest_asked(x, r, s, asker));
-        keep(h, end);
-    }
-}
-
-static bool is_alike(const OrrLane *a, const OrrLane *b) {
-    return a->head == b->head && a->call == b->call && a->item == b->item && a->step == b->step &&
-           a->state == b->state;
-}
-
-/* The same of an item that all members of an island end, for one asker. */
-void orr_exec__remember_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
-                            uint32_t asker, const OrrPastEnd *ends) {
-    const OrrLane *known = NULL; /* where the asker is for which `oldest` holds */
-    uint32_t oldest = 0;
-    for (uint32_t m = 0; m < n; m++) {
-        OrrHistory *h = history_of(x, list[m], s, asker);
-        const OrrLane *l = orr_exec__lane(x, list[m], asker);
-        if (l->state == ORR_LANE_DONE)
-            continue;
-        if (h->n == h->capacity) {
-            if (!known || !is_alike(l, known))
-                oldest = oldest_asked(x, list[m], s, asker);
-            known = l;
-            drop_before(h, oldest);
-        }
-        keep(h, ends[m]);
-    }
-}
-
-/* The end of item @index of the stream; NULL if the asker has asked for a later one before. It
- * asks in order, so what is older is dropped. */
-const OrrPastEnd *orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker,
-                                   uint32_t index) {
-    if (x->history_of[s][asker] == UINT8_MAX)
-        return NULL;
-    OrrHistory *h = history_of(x, r, s, asker);
-    drop_before(h, index);
-    if (h->n == 0 || h->entry[h->first].index != index)
-        return NULL;
-    return &h->entry[h->first];
 }

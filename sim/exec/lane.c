@@ -76,11 +76,11 @@ void orr_lane__consider(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, ui
     if (o->completed > need) {
         if (!x->is_external[s] || x->is_external[q])
             return;
-        const OrrPastEnd *past = orr_exec__recall(x, r, q, s, need - 1);
-        if (!past)
+        OrrPastEnd past;
+        if (!orr_exec__recall(x, r, q, s, need - 1, &past))
             return;
-        end = past->end_ns;
-        cause = past->cause;
+        end = past.end_ns;
+        cause = past.cause;
     }
     if (end > w->ready_ns || (end == w->ready_ns && w->has_wait && q < w->stream)) {
         w->ready_ns = end;

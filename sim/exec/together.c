@@ -80,12 +80,11 @@ static inline uint32_t look_at_waits(const OrrExec *x, uint32_t r, uint32_t s, c
             continue;
         }
         if (o->completed > need) {
-            const OrrPastEnd *past =
-                x->is_external[q] ? NULL : orr_exec__recall(x, r, q, s, need - 1);
-            if (!past)
+            OrrPastEnd past;
+            if (x->is_external[q] || !orr_exec__recall(x, r, q, s, need - 1, &past))
                 continue;
-            end = past->end_ns;
-            cause = past->cause;
+            end = past.end_ns;
+            cause = past.cause;
         }
         if (end > y->ready_ns || (end == y->ready_ns && y->has_wait && q < y->stream))
             *y = (Ready){end, need - 1, cause, q, true};

@@ -1,0 +1,180 @@
+/* Ends of items of local streams that external ones will ask for: those of an island run ahead of
+ * the clock, so what an external stream waits for may have ended long before it comes to ask.
+ *
+ * Kept are the items that are asked for, until their asker is beyond them: as a rule none or one,
+ * since it asks in their order. What all members of an island end together is kept together, a
+ * time each; else each has a list of its own. Cost: two cache lines an item and island. */
+#include "sim/base/large.h"
+#include "sim/exec/exec_priv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void orr_exec__pasts_new(OrrExec *x) {
+    OrrPasts *p = &x->pasts;
+    memset(p->of, UINT8_MAX, sizeof p->of);
+    for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+        for (uint32_t q = 0; q < ORR_N_STREAMS; q++)
+            if (!x->is_external[s] && x->is_external[q] && (x->compiled->waiters[s] & 1u << q))
+                p->of[s][q] = p->n++;
+    gsize n_joint = (gsize)x->n_islands * p->n, n_ends = n_joint * ORR_JOINT_ENDS * x->n_members;
+    p->own = orr_large_new(((gsize)x->bound->n_ranks * p->n + 1) * sizeof *p->own);
+    p->joint = orr_large_new((n_joint + 1) * sizeof *p->joint);
+    p->end_ns = orr_large_new((n_ends + 1) * sizeof *p->end_ns);
+    if (x->options->has_path)
+        p->cause = orr_large_new((n_ends + 1) * sizeof *p->cause);
+}
+
+void orr_exec__pasts_clear(OrrExec *x) {
+    OrrPasts *p = &x->pasts;
+    for (gsize i = 0; i < (gsize)x->bound->n_ranks * p->n; i++)
+        g_free(p->own[i].entry);
+    free(p->own);
+    free(p->joint);
+    free(p->end_ns);
+    free(p->cause);
+}
+
+static OrrOwnPast *own_of(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker) {
+    return &x->pasts.own[(gsize)r * x->pasts.n + x->pasts.of[s][asker]];
+}
+
+static gsize joint_at(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker) {
+    return (gsize)x->island_of[r] * x->pasts.n + x->pasts.of[s][asker];
+}
+
+/* The oldest item of stream @s that the asker can still ask for, by what its head waits for. */
+static uint32_t oldest_asked(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker) {
+    const OrrCompiledRole *role = x->ranks[r].role;
+    const OrrLane *l = orr_exec__lane(x, r, asker);
+    const OrrCallRow *row = &role->rows[l->call];
+    const OrrItem *item = orr_exec__head(x, r, asker);
+    uint32_t step = l->step * role->rows[role->n_calls].base[s], least = UINT32_MAX;
+    const uint32_t *first = &role->first_cross[l->call * ORR_N_STREAMS + asker];
+    for (uint32_t i = first[0]; item->has_cross && i < first[1]; i++) {
+        const OrrCrossWait *c = &role->cross[i];
+        if (c->item == l->item && c->src_stream == s && c->steps_back <= l->step)
+            least =
+                MIN(least, step - c->steps_back * role->rows[role->n_calls].base[s] + c->src_count);
+    }
+    for (uint32_t i = 0; i < item->n_waits; i++) {
+        const OrrItemWait *w = &x->compiled->waits[item->first_wait + i];
+        if (w->stream == s)
+            least = MIN(least, step + row->base[s] + w->count);
+    }
+    if (least == UINT32_MAX)
+        return 0;
+    return l->state == ORR_LANE_BLOCKED ? least - 1 : least;
+}
+
+static void drop_before(OrrOwnPast *own, uint32_t index) {
+    while (own->n > 0 && own->entry[own->first].index < index) {
+        own->first = (own->first + 1) & (own->capacity - 1);
+        own->n--;
+    }
+}
+
+static void grow(OrrOwnPast *own) {
+    uint32_t capacity = MAX(2 * own->capacity, ORR_JOINT_ENDS);
+    OrrPastEnd *grown = g_new(OrrPastEnd, capacity);
+    for (uint32_t i = 0; i < own->n; i++)
+        grown[i] = own->entry[(own->first + i) & (own->capacity - 1)];
+    g_free(own->entry);
+    own->entry = grown;
+    own->capacity = capacity;
+    own->first = 0;
+}
+
+static void keep(OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, OrrPastEnd end) {
+    OrrOwnPast *own = own_of(x, r, s, asker);
+    if (orr_exec__lane(x, r, asker)->state == ORR_LANE_DONE)
+        return;
+    if (own->n == own->capacity)
+        drop_before(own, oldest_asked(x, r, s, asker));
+    if (own->n == own->capacity)
+        grow(own);
+    own->entry[(own->first + own->n++) & (own->capacity - 1)] = end;
+}
+
+/* Item @item of the step of stream @s ends: kept for the external streams that will ask for it. */
+void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPastEnd end) {
+    uint32_t asked = x->ranks[r].role->asked[s][item] & x->external_mask;
+    for (; asked; asked &= asked - 1)
+        keep(x, r, s, __builtin_ctz(asked), end);
+}
+
+/* Those that no member can ask for any more are dropped. */
+static void drop_joint(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
+                       uint32_t asker, OrrJointPast *joint) {
+    uint32_t oldest = UINT32_MAX, n_askers = orr_exec__is_apart(x, list[0], asker) ? n : 1;
+    for (uint32_t m = 0; m < n_askers; m++)
+        if (orr_exec__lane(x, list[m], asker)->state != ORR_LANE_DONE)
+            oldest = MIN(oldest, oldest_asked(x, list[m], s, asker));
+    for (; joint->n > 0 && joint->index[joint->first] < oldest; joint->n--)
+        joint->first = (joint->first + 1) % ORR_JOINT_ENDS;
+}
+
+/* The members keep them each by himself. */
+static void spread(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t asker,
+                   gsize at) {
+    OrrJointPast *joint = &x->pasts.joint[at];
+    for (; joint->n > 0; joint->n--) {
+        gsize row = (at * ORR_JOINT_ENDS + joint->first) * x->n_members;
+        for (uint32_t m = 0; m < n; m++)
+            keep(x, list[m], s, asker,
+                 (OrrPastEnd){x->pasts.end_ns[row + m], joint->index[joint->first],
+                              x->pasts.cause ? x->pasts.cause[row + m] : ORR_NONE});
+        joint->first = (joint->first + 1) % ORR_JOINT_ENDS;
+    }
+}
+
+/* The same of an item that all members of an island end, for one asker. */
+void orr_exec__remember_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
+                            uint32_t asker, const OrrPastEnd *ends) {
+    gsize at = joint_at(x, list[0], s, asker);
+    OrrJointPast *joint = &x->pasts.joint[at];
+    if (joint->n == ORR_JOINT_ENDS || x->pasts.cause) /* records are dropped with them */
+        drop_joint(x, list, n, s, asker, joint);
+    if (joint->n == ORR_JOINT_ENDS)
+        spread(x, list, n, s, asker, at);
+    uint32_t e = (joint->first + joint->n++) % ORR_JOINT_ENDS;
+    gsize row = (at * ORR_JOINT_ENDS + e) * x->n_members;
+    joint->index[e] = ends[0].index;
+    for (uint32_t m = 0; m < n; m++)
+        x->pasts.end_ns[row + m] = ends[m].end_ns;
+    for (uint32_t m = 0; x->pasts.cause && m < n; m++)
+        x->pasts.cause[row + m] = ends[m].cause;
+}
+
+static bool recall_joint(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, uint32_t index,
+                         OrrPastEnd *end) {
+    gsize at = joint_at(x, r, s, asker);
+    const OrrJointPast *joint = &x->pasts.joint[at];
+    for (uint32_t i = 0; i < joint->n; i++) {
+        uint32_t e = (joint->first + i) % ORR_JOINT_ENDS;
+        gsize row = (at * ORR_JOINT_ENDS + e) * x->n_members;
+        row += orr_exec__at(x, r, s) & (x->n_members - 1);
+        if (joint->index[e] != index)
+            continue;
+        *end = (OrrPastEnd){x->pasts.end_ns[row], index,
+                            x->pasts.cause ? x->pasts.cause[row] : ORR_NONE};
+        return true;
+    }
+    return false;
+}
+
+/* The end of item @index of the stream; false if the asker has asked for a later one before, or the
+ * item ended before anything that counts. It asks in order, so what is older is dropped. */
+bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, uint32_t index,
+                      OrrPastEnd *end) {
+    if (x->pasts.of[s][asker] == UINT8_MAX)
+        return false;
+    if (recall_joint(x, r, s, asker, index, end))
+        return true;
+    OrrOwnPast *own = own_of(x, r, s, asker);
+    drop_before(own, index);
+    if (own->n == 0 || own->entry[own->first].index != index)
+        return false;
+    *end = own->entry[own->first];
+    return true;
+}
