@@ -82,10 +82,11 @@ typedef struct {
  * may be, under way. */
 typedef struct {
     OrrQueue queue;
-    int64_t queued_ns;   /* time of its valid entry in the global queue; INT64_MAX: none */
-    int64_t unstable_ns; /* first launch ahead of a communication that slows kernels */
-    uint32_t generation; /* of that entry */
-    uint32_t n_ranks;
+    int64_t queued_ns;     /* time of its valid entry in the global queue; INT64_MAX: none */
+    int64_t unstable_ns;   /* first launch ahead of a communication that slows kernels */
+    uint32_t generation;   /* of that entry */
+    const uint32_t *ranks; /* first, where it is alone */
+    uint32_t n_ranks, first;
     uint32_t n_held;     /* local streams that wait for external ones */
     uint32_t n_unstable; /* external communications under way that slow kernels */
     uint32_t n_pending;  /* the same, to be launched ahead */

@@ -73,7 +73,9 @@ void orr_exec__islands_new(OrrExec *x) {
     for (uint32_t i = 0; i < x->n_islands; i++) {
         orr_queue_init(&x->islands[i].queue);
         x->islands[i].queued_ns = x->islands[i].unstable_ns = INT64_MAX;
+        x->islands[i].first = i;
         x->islands[i].n_ranks = is_grouped ? tp->first_member[i + 1] - tp->first_member[i] : 1;
+        x->islands[i].ranks = is_grouped ? tp->members + tp->first_member[i] : &x->islands[i].first;
     }
     orr_exec__pasts_new(x);
 }

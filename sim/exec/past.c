@@ -96,13 +96,6 @@ static void keep(OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, OrrPastEnd 
     own->entry[(own->first + own->n++) & (own->capacity - 1)] = end;
 }
 
-/* Item @item of the step of stream @s ends: kept for the external streams that will ask for it. */
-void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPastEnd end) {
-    uint32_t asked = x->ranks[r].role->asked[s][item] & x->external_mask;
-    for (; asked; asked &= asked - 1)
-        keep(x, r, s, __builtin_ctz(asked), end);
-}
-
 /* Those that no member can ask for any more are dropped. */
 static void drop_joint(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
                        uint32_t asker, OrrJointPast *joint) {
@@ -114,9 +107,9 @@ static void drop_joint(const OrrExec *x, const uint32_t *list, uint32_t n, uint3
         joint->first = (joint->first + 1) % ORR_JOINT_ENDS;
 }
 
-/* The members keep them each by himself. */
-static void spread(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t asker,
-                   gsize at) {
+/* The members keep them each by himself, from now on: what each keeps is older than what all do. */
+static void spread(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t asker) {
+    gsize at = joint_at(x, list[0], s, asker);
     OrrJointPast *joint = &x->pasts.joint[at];
     for (; joint->n > 0; joint->n--) {
         gsize row = (at * ORR_JOINT_ENDS + joint->first) * x->n_members;
@@ -128,6 +121,19 @@ static void spread(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uin
     }
 }
 
+/* Item @item of the step of stream @s ends: kept for the external streams that will ask for it. */
+void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPastEnd end) {
+    uint32_t asked = x->ranks[r].role->asked[s][item] & x->external_mask;
+    for (; asked; asked &= asked - 1) {
+        uint32_t asker = __builtin_ctz(asked);
+        if (x->pasts.joint[joint_at(x, r, s, asker)].n > 0) {
+            const OrrIsland *island = &x->islands[x->island_of[r]];
+            spread(x, island->ranks, island->n_ranks, s, asker);
+        }
+        keep(x, r, s, asker, end);
+    }
+}
+
 /* The same of an item that all members of an island end, for one asker. */
 void orr_exec__remember_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
                             uint32_t asker, const OrrPastEnd *ends) {
@@ -136,7 +142,7 @@ void orr_exec__remember_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32
     if (joint->n == ORR_JOINT_ENDS || x->pasts.cause) /* records are dropped with them */
         drop_joint(x, list, n, s, asker, joint);
     if (joint->n == ORR_JOINT_ENDS)
-        spread(x, list, n, s, asker, at);
+        spread(x, list, n, s, asker);
     uint32_t e = (joint->first + joint->n++) % ORR_JOINT_ENDS;
     gsize row = (at * ORR_JOINT_ENDS + e) * x->n_members;
     joint->index[e] = ends[0].index;
