@@ -60,7 +60,7 @@ static void add_link(RandomJob *j) {
     uint32_t compute = orr_builder_last_on(j->b, ORR_STREAM_COMPUTE);
     bool has_two = random_chance(j, 15);
     coll(j, ORR_STREAM_TP, ORR_GROUP_TP, ORR_COMM_TP);
-    if (compute != ORR_NONE && random_chance(j, 90))
+    if (compute != ORR_NONE && random_chance(j, j->is_crowded && compute == 0 ? 20 : 90))
         orr_builder_wait(j->b, compute);
     if (has_two)
         coll(j, ORR_STREAM_TP, ORR_GROUP_TP, ORR_COMM_TP);
@@ -81,7 +81,7 @@ static void draw_ops(RandomJob *j, RandomSegment *s) {
     s->is_led = j->is_chained && !j->is_paced && random_chance(j, 40);
     if (!s->is_led)
         kernel(j, 1 + random_draw(j, 60));
-    uint32_t n = random_draw(j, RANDOM_MAX_OPS - 2);
+    uint32_t n = j->is_crowded ? RANDOM_MAX_OPS - 2 : random_draw(j, RANDOM_MAX_OPS - 2);
     while (!j->is_chained && orr_builder_n_ops(j->b) < n)
         add_op(j);
     while (j->is_chained && orr_builder_n_ops(j->b) + 6 < MAX(n, 7))
@@ -227,9 +227,13 @@ OrrProgram *random_program(RandomJob *j) {
     j->n_stages = 1 + random_draw(j, 2);
     if (j->is_paced)
         j->tp = 2 + random_draw(j, 3), j->n_stages = 2;
+    if (j->is_crowded)
+        j->dp = 2 + random_draw(j, 2);
     j->is_tidy = random_chance(j, 70);
     j->n_segments = 1 + random_draw(j, RANDOM_MAX_SEGMENTS),
     j->n_calls = 1 + random_draw(j, RANDOM_MAX_CALLS - 1);
+    if (j->is_crowded)
+        j->n_calls = MAX(j->n_calls, 3);
     j->b = orr_builder_new();
     for (uint32_t i = 0; i < j->n_segments; i++)
         draw_segment(j, &j->segments[i]);

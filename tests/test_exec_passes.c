@@ -88,9 +88,10 @@ static void draw_links(RandomJob *j, OrrBound *b) {
     b->capacity = g_new(uint64_t, b->n_links);
     for (uint32_t l = 0; l < b->n_links; l++)
         b->capacity[l] = (1 + random_draw(j, most)) * SPEED * (l < 2 * b->n_ranks ? 1 : j->tp);
+    bool is_long = j->is_crowded ? random_chance(j, 30) : j->is_paced;
     for (uint32_t i = 0; i < b->program->n_parts; i++)
         pp->pair_plans[i] = (OrrPlan){.latency_ns = 1 + random_draw(j, 20),
-                                      .work_bytes = 1 + random_draw(j, j->is_paced ? 400 : 80),
+                                      .work_bytes = 1 + random_draw(j, is_long ? 400 : 80),
                                       .cap_bytes_per_s = SPEED * (1 + random_draw(j, 3)),
                                       .weight = 1};
     for (uint32_t i = 1; i < b->program->n_parts && random_chance(j, 70); i++)
@@ -115,7 +116,7 @@ static void draw_links(RandomJob *j, OrrBound *b) {
         dp->loads.first[i + 1] = uses->len;
         for (uint32_t c = 0; c < n_colls; c++) {
             dp->plans[(gsize)i * n_colls + c].work_bytes =
-                random_chance(j, 80) ? 1 + random_draw(j, 200) : 0;
+                random_chance(j, 80) ? 1 + random_draw(j, j->is_crowded ? 600 : 200) : 0;
             dp->plans[(gsize)i * n_colls + c].cap_bytes_per_s = SPEED * (1 + random_draw(j, 3));
             dp->plans[(gsize)i * n_colls + c].weight = 1;
         }
@@ -207,6 +208,7 @@ static OrrExecResult *run(const OrrBound *b, bool is_plain, GError **error) {
 
 static bool is_same(const OrrBound *b, const OrrExecResult *x, const OrrExecResult *y) {
     gsize colls = b->program->n_colls * sizeof *x->colls;
+    gsize p2ps = b->program->n_p2ps * sizeof *x->p2ps;
     gsize launches = (gsize)b->program->n_colls * b->n_ranks * sizeof(int64_t);
     gsize accounts = (gsize)b->n_ranks * ORR_N_OWNERS * sizeof(int64_t);
     return x->step_time_ns == y->step_time_ns && x->first_step_ns == y->first_step_ns &&
@@ -215,7 +217,7 @@ static bool is_same(const OrrBound *b, const OrrExecResult *x, const OrrExecResu
            memcmp(x->rank_account_ns, y->rank_account_ns, accounts) == 0 &&
            memcmp(x->rank_end_ns, y->rank_end_ns, b->n_ranks * sizeof(int64_t)) == 0 &&
            memcmp(x->launch_ns, y->launch_ns, launches) == 0 &&
-           memcmp(x->colls, y->colls, colls) == 0;
+           memcmp(x->colls, y->colls, colls) == 0 && memcmp(x->p2ps, y->p2ps, p2ps) == 0;
 }
 
 /* Whether the step time alone is that of @x. Where sends share links it is not told. */
@@ -314,6 +316,15 @@ static void test_pipelines_take_the_same_time_with_convoys_of_unequal_members(vo
         (RandomJob){.seed = 800001, .is_chained = true, .has_links = true, .is_paced = true});
 }
 
+static void test_pipelines_take_the_same_time_with_convoys_beside_rings(void **state) {
+    (void)state;
+    compare_all((RandomJob){.seed = 950001,
+                            .is_chained = true,
+                            .has_links = true,
+                            .is_paced = true,
+                            .is_crowded = true});
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_programs_that_were_found_to_differ),
@@ -322,6 +333,7 @@ int main(void) {
         cmocka_unit_test(test_chains_take_the_same_time_with_tails_of_passes),
         cmocka_unit_test(test_chains_take_the_same_time_with_convoys_on_links_they_share),
         cmocka_unit_test(test_pipelines_take_the_same_time_with_convoys_of_unequal_members),
+        cmocka_unit_test(test_pipelines_take_the_same_time_with_convoys_beside_rings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
