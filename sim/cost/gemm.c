@@ -38,14 +38,11 @@ void orr_cost__gemm_init(OrrCost *cost, const OrrSurfaceSet *set) {
     init_model(cost, set, ORR_FP8, "block", &cost->gemm_block);
 }
 
-/* Weight gradients added into FP32 beside the forward product, both with Transformer Engine
- * (SimuMax v1.2, configs/system: matmul, layouts NT and TN; shapes of Llama and DeepSeek of 1 ms
- * and more): A100 at 0.955 of the tables' rate for the shape, B200 at 0.86. On Ampere 60 % of the
- * result's traffic at the ends of tiles must be hidden for that; on Blackwell, with its faster main
- * loop, none is, neither there nor in HBM. Nobody published Hopper: taken as unhidden at the ends.
- */
-#define HIDDEN_ON_AMPERE 0.6
-
+/* Blackwell's fast main loop hides nothing of the read and write of an FP32 result that is added
+ * to: such weight gradients run at 0.86 of the tables' rate for the shape, products with a 16-bit
+ * result at theirs (0.638 and 0.743 of the unthrottled one; Transformer Engine on B200, 10 shapes
+ * each of 1 ms and more: SimuMax v1.2, configs/system, matmul of layouts NT and TN). On older parts
+ * the steps of k that the ends of a tile cost give it (forms.c). */
 static double exposed_result_ns(const OrrCost *cost, const OrrGemmShape *s) {
     double operands = s->batch * (s->m + s->n) * s->k * s->operand_bytes;
     double beyond = s->bytes - operands - 2.0 * s->batch * s->m * s->n;
@@ -64,7 +61,6 @@ double orr_cost__gemm_ns(const OrrCost *cost, const OrrKernel *k) {
                           .k = (double)k->k,
                           .batch = k->batch > 0 ? (double)k->batch : 1.0,
                           .operand_bytes = model->operand_bytes};
-    shape.hidden_frac = cost->gpu->arch == ORR_ARCH_AMPERE ? HIDDEN_ON_AMPERE : 0.0;
     shape.bytes = k->bytes_read + k->bytes_written;
     if (!(shape.bytes > 0.0))
         shape.bytes = orr_form_gemm_bytes(&shape);

@@ -44,7 +44,6 @@ typedef struct {
     double m, n, k, batch;
     double operand_bytes; /* of one element of A and B */
     double bytes;         /* HBM traffic of the whole kernel */
-    double hidden_frac; /* of the result's traffic beyond 2 bytes an element: under the main loop */
 } OrrGemmShape;
 
 typedef struct {
