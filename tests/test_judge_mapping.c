@@ -199,6 +199,51 @@ static int free_names(void **state) {
     return 0;
 }
 
+/* What a framework did by then, and what a run switched on, is told by source and note. */
+static void test_profiles_go_by_source_and_note_too(void **state) {
+    (void)state;
+    static const struct {
+        const char *framework, *source, *note, *profile;
+    } cases[] = {
+        {"torchtitan (FSDP2)", "torchtitan benchmarks 2024-12", "torch.compile", "torchtitan"},
+        {"torchtitan (FSDP2)", "torchtitan benchmarks 2024-12", "compile + float8", "torchtitan"},
+        {"torchtitan (FSDP2)", "torchtitan benchmarks 2024-12", "", "torchtitan-eager"},
+        {"DeepSpeed ZeRO-3", "Megatron-LM SC21 Table 2", "", "deepspeed-2021"},
+        {"DeepSpeed ZeRO-3", "a paper", "", "deepspeed-zero3"},
+        {"Megatron-LM", "SimuMax v1.2 B200 measured", "", "megatron-core-plain"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        bool is_nearest = true;
+        OrrPublishedRun row = sample();
+        row.framework = T(cases[i].framework);
+        row.source = T(cases[i].source);
+        row.note = T(cases[i].note);
+        assert_string_equal(orr_judge_framework(names, &row, "b200-sxm", &is_nearest),
+                            cases[i].profile);
+        assert_false(is_nearest);
+    }
+}
+
+static void test_per_op_is_a_recompute_of_its_own(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        OrrRecompute policy;
+    } cases[] = {{"selective (per-op)", ORR_RECOMPUTE_PER_OP},
+                 {"selective (attention core)", ORR_RECOMPUTE_SELECTIVE},
+                 {"full", ORR_RECOMPUTE_FULL},
+                 {"none", ORR_RECOMPUTE_NONE}};
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        OrrPublishedRun row = sample();
+        OrrJudgeCase c = {.names = names};
+        row.recompute = T(cases[i].text);
+        assert_null(orr_judge_begin(&row, false, &c));
+        assert_null(orr_judge_complete(&row, &profile, 8, &c));
+        assert_int_equal(c.job->recompute.policy, cases[i].policy);
+        orr_judge_case_clear(&c);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_the_row_says_is_what_the_job_has),
@@ -207,6 +252,8 @@ int main(void) {
         cmocka_unit_test(test_measured_time_comes_from_tokens_or_flops_where_it_must),
         cmocka_unit_test(test_names_lead_to_files),
         cmocka_unit_test(test_the_longer_word_wins),
+        cmocka_unit_test(test_profiles_go_by_source_and_note_too),
+        cmocka_unit_test(test_per_op_is_a_recompute_of_its_own),
     };
     return cmocka_run_group_tests(tests, load_names, free_names);
 }
