@@ -28,7 +28,10 @@ static void lates_new(OrrExec *x) {
 void orr_exec__causes_new(OrrExec *x) {
     if (!x->options->has_path)
         return;
-    gsize n = x->bound->n_ranks, n_lanes = n * ORR_N_STREAMS;
+    gsize n = x->bound->n_ranks, n_lanes = 0;
+    for (uint32_t r = 0; r < n; r++)
+        for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+            n_lanes = MAX(n_lanes, (gsize)orr_exec__at(x, r, s) + 1);
     OrrCauses *c = x->causes = g_new0(OrrCauses, 1);
     lates_new(x);
     c->lanes = orr_large_new((n_lanes + 1) * sizeof *c->lanes);

@@ -66,7 +66,7 @@ struct OrrCauses {
     uint64_t *starts;                  /* a bit a word: a record begins here */
     uint64_t *marks;                   /* the same: to be kept */
     uint32_t *before;                  /* of 64 words each: words to be kept before */
-    OrrLaneCause *lanes;               /* [n_ranks * ORR_N_STREAMS] */
+    OrrLaneCause *lanes;               /* by orr_exec__at */
     uint32_t *syncs;                   /* [n_ranks] what the last host synchronisation waited for */
     /* [n_ranks] has yet to end the first step: until then records are not needed, since the step
      * that is told is a later one */
@@ -83,7 +83,7 @@ struct OrrCauses {
 };
 
 static inline OrrLaneCause *orr_exec__lane_cause(const OrrExec *x, uint32_t r, uint32_t s) {
-    return &x->causes->lanes[(gsize)r * ORR_N_STREAMS + s];
+    return &x->causes->lanes[orr_exec__at(x, r, s)];
 }
 static inline OrrCause *orr_exec__cause(const OrrExec *x, uint32_t id) {
     return (OrrCause *)(void *)(x->causes->words + id);
@@ -96,7 +96,7 @@ static inline uint32_t orr_exec__last_cause(const OrrExec *x, uint32_t r, uint32
 }
 /* A send or receive of the stream ends soon. */
 static inline void orr_exec__cause_prefetch(const OrrExec *x, uint32_t r, uint32_t s) {
-    __builtin_prefetch(&x->causes->lanes[(gsize)r * ORR_N_STREAMS + s], 1);
+    __builtin_prefetch(&x->causes->lanes[orr_exec__at(x, r, s)], 1);
 }
 void orr_exec__cause_block(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
 OrrMet orr_exec__met(const OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns,
