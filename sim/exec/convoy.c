@@ -15,22 +15,6 @@ static const OrrProgram *program(const OrrExec *x) {
     return x->bound->program;
 }
 
-/* Whether ends may be told late as far as the streams of its members go. */
-static bool can_be_late(const OrrExec *x, const OrrConvoy *c) {
-    const OrrConvoys *v = x->convoys;
-    const OrrPlace *place = &x->places[v->places[c->first]];
-    uint16_t local = 1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_TP;
-    uint32_t r = place->ends[1];
-    if (!x->passes || (x->compiled->waiters[place->stream] & local) ||
-        !(v->single[x->bound->role[place->ends[0]]] & 1u << place->stream) ||
-        !(v->single[x->bound->role[r]] & 1u << place->receive_stream))
-        return false;
-    const OrrLane *l = orr_exec__lane(x, r, place->receive_stream);
-    uint32_t call = v->late_call[x->bound->role[r]][l->call];
-    return call > 0 &&
-           x->passes->islands[c->island[1]].released < l->step * x->ranks[r].role->n_calls + call;
-}
-
 /* The members of both sides are at one place of the program each. */
 static bool are_in_step(OrrExec *x, const OrrConvoy *c) {
     const OrrPlace *place = &x->places[x->convoys->places[c->first]];
@@ -39,24 +23,6 @@ static bool are_in_step(OrrExec *x, const OrrConvoy *c) {
         orr_convoy__members(x, c->island[k], &list[k]);
     return orr_exec__join(x, list[0][0], place->stream) &&
            orr_exec__join(x, list[1][0], place->receive_stream);
-}
-
-/* Before when no member can be ready to send again: each sends what a block of his has made, and
- * has to go through others until that. INT64_MIN: not known. */
-static int64_t next_send_ns(const OrrExec *x, const OrrConvoy *c) {
-    const OrrPlace *place = &x->places[x->convoys->places[c->first]];
-    const uint32_t *list;
-    uint32_t n = orr_convoy__members(x, c->island[0], &list), s = place->stream;
-    uint32_t call = orr_exec__lane(x, list[0], s)->call;
-    int64_t first_ns = INT64_MAX;
-    for (uint32_t i = 0; i < n; i++) {
-        const OrrPredecessor *pred = orr_exec__pred(x, list[i], s);
-        if (pred->is_issue_bound || pred->pred != ORR_PRED_WAIT ||
-            pred->stream != ORR_STREAM_COMPUTE)
-            return INT64_MIN;
-        first_ns = MIN(first_ns, *orr_exec__start_ns(x, list[i], s));
-    }
-    return first_ns + x->convoys->gap_ns[x->bound->role[list[0]]][call * ORR_N_STREAMS + s];
 }
 
 static void link_late(OrrExec *x, uint32_t id) {
@@ -78,10 +44,10 @@ static bool bind_to_land(OrrExec *x, uint32_t id) {
     uint16_t local = 1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_TP;
     if (c->is_bound)
         return true;
-    if (!can_be_late(x, c) || x->compiled->waiters[place->stream] ||
+    if (!orr_convoy__can_be_late(x, c) || x->compiled->waiters[place->stream] ||
         (x->compiled->waiters[place->receive_stream] & ~local) || !are_in_step(x, c))
         return false;
-    int64_t land_ns = next_send_ns(x, c);
+    int64_t land_ns = orr_convoy__next_send_ns(x, c);
     if (land_ns <= x->global_ns)
         return false;
     c->is_bound = true;
@@ -126,7 +92,7 @@ static void fly_booked(OrrExec *x, uint32_t id, int64_t first_ns, int64_t last_n
     OrrConvoy *c = &x->convoys->convoys[id];
     const uint32_t *places = x->convoys->places + c->first;
     bool is_late = first_ns != last_ns;
-    if (is_late && (last_ns - first_ns >= x->convoys->least_ns || !can_be_late(x, c))) {
+    if (is_late && (last_ns - first_ns >= x->convoys->least_ns || !orr_convoy__can_be_late(x, c))) {
         for (uint32_t i = 0; i < c->n; i++)
             orr_exec__push_end(x, places[i], x->places[places[i]].due_ns);
         return;
@@ -184,6 +150,8 @@ static void set_out(OrrExec *x, uint32_t id) {
     const uint32_t *places = x->convoys->places + c->first;
     int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
     uint32_t n_unknown = 0;
+    if (x->passes)
+        __builtin_prefetch(&x->passes->islands[c->island[1]].released);
     for (uint32_t i = 0; i < c->n; i++)
         orr_exec__room_prefetch(x, &x->places[places[i]]);
     for (uint32_t i = 0; i < c->n; i++) {

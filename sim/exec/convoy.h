@@ -11,6 +11,7 @@
 
 typedef struct {
     uint32_t island[2];   /* of the senders, of the receivers */
+    uint16_t role[2];     /* the same */
     uint32_t n, n_flying; /* members; of them those whose transfers end with it */
     uint32_t n_unknown;   /* of those: in the fluid, or yet to start there */
     int64_t first_ns;     /* the first known end */
@@ -56,6 +57,11 @@ static inline uint32_t orr_convoy__members(const OrrExec *x, uint32_t island,
     *list = tp->members + tp->first_member[island];
     return tp->first_member[island + 1] - tp->first_member[island];
 }
+/* convoys.c: whether ends may be told late as far as the streams of its members go. */
+bool orr_convoy__can_be_late(const OrrExec *x, const OrrConvoy *c);
+/* Before when no member can be ready to send again: each sends what a block of his has made, and
+ * has to go through others until that. INT64_MIN: not known. */
+int64_t orr_convoy__next_send_ns(const OrrExec *x, const OrrConvoy *c);
 /* The partners of a transfer have met: it waits for the rest of its convoy, but not beyond its
  * latency. */
 void orr_convoy__wait(OrrExec *x, uint32_t place);

@@ -119,6 +119,37 @@ static void find_late_calls(OrrExec *x) {
     }
 }
 
+bool orr_convoy__can_be_late(const OrrExec *x, const OrrConvoy *c) {
+    const OrrConvoys *v = x->convoys;
+    const OrrPlace *place = &x->places[v->places[c->first]];
+    uint16_t local = 1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_TP;
+    uint32_t r = place->ends[1];
+    if (!x->passes || (x->compiled->waiters[place->stream] & local) ||
+        !(v->single[c->role[0]] & 1u << place->stream) ||
+        !(v->single[c->role[1]] & 1u << place->receive_stream))
+        return false;
+    const OrrLane *l = orr_exec__lane(x, r, place->receive_stream);
+    uint32_t call = v->late_call[c->role[1]][l->call];
+    return call > 0 &&
+           x->passes->islands[c->island[1]].released < l->step * x->ranks[r].role->n_calls + call;
+}
+
+int64_t orr_convoy__next_send_ns(const OrrExec *x, const OrrConvoy *c) {
+    const OrrPlace *place = &x->places[x->convoys->places[c->first]];
+    const uint32_t *list;
+    uint32_t n = orr_convoy__members(x, c->island[0], &list), s = place->stream;
+    uint32_t call = orr_exec__lane(x, list[0], s)->call;
+    int64_t first_ns = INT64_MAX;
+    for (uint32_t i = 0; i < n; i++) {
+        const OrrPredecessor *pred = orr_exec__pred(x, list[i], s);
+        if (pred->is_issue_bound || pred->pred != ORR_PRED_WAIT ||
+            pred->stream != ORR_STREAM_COMPUTE)
+            return INT64_MIN;
+        first_ns = MIN(first_ns, *orr_exec__start_ns(x, list[i], s));
+    }
+    return first_ns + x->convoys->gap_ns[c->role[0]][call * ORR_N_STREAMS + s];
+}
+
 /* The place of the send like @id by member @i of the island that begins with its sender, if it goes
  * to member @i of the island that begins with its receiver. */
 static uint32_t place_of(const OrrExec *x, uint32_t id, uint32_t i, const uint32_t *list[2]) {
@@ -149,6 +180,7 @@ static void add_convoy(OrrExec *x, uint32_t id) {
     }
     OrrConvoy *c = &v->convoys[v->n];
     *c = (OrrConvoy){.island = {x->island_of[list[0][0]], x->island_of[list[1][0]]},
+                     .role = {x->bound->role[list[0][0]], x->bound->role[list[1][0]]},
                      .n = n[0],
                      .first = v->n_places,
                      .next_late = ORR_NONE};

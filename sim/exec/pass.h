@@ -67,7 +67,6 @@ typedef struct {
 /* What a member does in the tail of a pass; times count from its begin. */
 typedef struct {
     int64_t *owner_ns;  /* [n_owners] */
-    int64_t *end_ns;    /* [n_ends[0]] of blocks */
     int64_t *launch_ns; /* [n_colls], if launches are wanted */
 } OrrTailMember;
 
@@ -79,6 +78,7 @@ typedef struct {
     uint8_t owner[ORR_N_OWNERS];
     uint32_t *item[ORR_PASS_LANES]; /* [n_ends] those that others ask for, and the last */
     int64_t *coll_end_ns;           /* [n_ends[1]] */
+    int64_t *end_ns;                /* [n_rows][n_ends[0]] of blocks */
     OrrCommSum *sums;               /* [n_colls] of all members, as OrrExec.sums */
     int64_t *wait_ns;               /* [n_colls] the same, of the ranks that are executed for */
     OrrTailMember *rows;
@@ -243,6 +243,8 @@ void orr_pass__needs_clear(const OrrExec *x);
 void orr_pass__classes_new(OrrExec *x);
 void orr_pass__classes_clear(OrrExec *x);
 /* The pass, evaluated but for its tail, ends with @tail. */
+void orr_pass__tail_prefetch(const OrrExec *x, const OrrIslandPass *pass,
+                             const OrrCompiledSegment *segment);
 void orr_pass__tail_take(const OrrExec *x, OrrPassWork *w, const OrrPassTail *tail);
 /* The island has taken the tail of pass @w, if it has one. */
 void orr_pass__tail_count(OrrExec *x, OrrIslandPass *pass, const OrrPassWork *w);

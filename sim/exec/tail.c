@@ -15,17 +15,16 @@ static void class_free(void *data) {
     OrrPassClass *c = data;
     for (uint32_t i = 0; i < c->n; i++)
         g_free(c->tails[i]);
-    g_free(c->tails);
-    g_free(c->row);
     g_free(c);
 }
 
 static OrrPassClass *class_new(const OrrExec *x, const OrrIslandPass *pass) {
-    OrrPassClass *c = g_new0(OrrPassClass, 1);
+    uint32_t n = x->passes->n_tails;
+    OrrPassClass *c = g_malloc0(sizeof *c + n * sizeof *c->tails + pass->n * sizeof *c->row);
     const uint32_t *hw = x->bound->hw;
-    c->n = x->passes->n_tails;
-    c->tails = g_new0(OrrPassTail *, c->n);
-    c->row = g_new0(uint8_t, pass->n);
+    c->n = n;
+    c->tails = (OrrPassTail **)(c + 1);
+    c->row = (uint8_t *)(c->tails + n);
     for (uint32_t m = 0; m < pass->n; m++) {
         uint32_t same = 0;
         while (hw[pass->list[same]] != hw[pass->list[m]])
@@ -72,12 +71,24 @@ void orr_pass__classes_clear(OrrExec *x) {
     g_ptr_array_free(x->passes->classes, TRUE);
 }
 
-static void take_member(const OrrPassTail *tail, const OrrTailMember *row, OrrPassMember *m) {
+static void take_member(const OrrPassTail *tail, uint32_t row, OrrPassMember *m) {
+    const int64_t *end_ns = tail->end_ns + (gsize)row * tail->n_ends[0];
     int64_t begin_ns = m->tp_free_ns;
     for (uint32_t i = 0; i < tail->n_ends[0]; i++)
-        m->end_ns[0][tail->item[0][i]] = begin_ns + row->end_ns[i];
+        m->end_ns[0][tail->item[0][i]] = begin_ns + end_ns[i];
     for (uint32_t i = 0; i < tail->n_ends[1]; i++)
         m->end_ns[1][tail->item[1][i]] = begin_ns + tail->coll_end_ns[i];
+}
+
+void orr_pass__tail_prefetch(const OrrExec *x, const OrrIslandPass *pass,
+                             const OrrCompiledSegment *segment) {
+    uint32_t s = (uint32_t)(segment - x->compiled->segments);
+    if (x->passes->meeting[s] == 0)
+        return;
+    const OrrPassTail *tail = pass->class->tails[x->passes->tail_of[s]];
+    gsize n = sizeof *tail + (pass->n + 2) * sizeof(int64_t); /* as a rule an end each is asked */
+    for (gsize i = 0; tail && i < n; i += 64)
+        __builtin_prefetch((const char *)tail + i, 0);
 }
 
 void orr_pass__tail_take(const OrrExec *x, OrrPassWork *w, const OrrPassTail *tail) {
@@ -85,7 +96,7 @@ void orr_pass__tail_take(const OrrExec *x, OrrPassWork *w, const OrrPassTail *ta
     w->tail = tail;
     for (uint32_t m = 0; m < w->n; m++)
         if (w->members[m].same_as == m)
-            take_member(tail, &tail->rows[row[m]], &w->members[m]);
+            take_member(tail, row[m], &w->members[m]);
 }
 
 void orr_pass__tail_count(OrrExec *x, OrrIslandPass *pass, const OrrPassWork *w) {
@@ -148,28 +159,29 @@ void orr_pass__tails_charge(OrrExec *x, OrrIslandPass *pass) {
     }
 }
 
-/* Room for a tail and all that it points to. */
+/* Room for a tail and all that it points to: what each pass asks for comes first. */
 static OrrPassTail *alloc_tail(const OrrExec *x, const OrrPassTail *sizes) {
     uint32_t n_launches = x->launches ? sizes->n_colls : 0;
-    gsize n_items = sizes->n_ends[0] + sizes->n_ends[1];
-    gsize n_row = sizes->n_owners + sizes->n_ends[0] + n_launches;
-    gsize n_ns = sizes->n_rows * n_row + sizes->n_ends[1] + sizes->n_colls;
+    gsize n_ends = sizes->n_rows * sizes->n_ends[0] + sizes->n_ends[1];
+    gsize n_items = (sizes->n_ends[0] + sizes->n_ends[1] + 1) / 2 * 2; /* rows lie behind them */
+    gsize n_row = sizes->n_owners + n_launches;
+    gsize n_ns = n_ends + sizes->n_rows * n_row + sizes->n_colls;
     OrrPassTail *t =
         g_malloc0(sizeof *t + sizes->n_rows * sizeof *t->rows + sizes->n_colls * sizeof *t->sums +
                   n_ns * sizeof(int64_t) + n_items * sizeof(uint32_t));
     *t = *sizes;
-    t->rows = (OrrTailMember *)(t + 1);
+    t->coll_end_ns = (int64_t *)(t + 1);
+    t->end_ns = t->coll_end_ns + t->n_ends[1];
+    t->item[0] = (uint32_t *)(t->coll_end_ns + n_ends);
+    t->item[1] = t->item[0] + t->n_ends[0];
+    t->rows = (OrrTailMember *)(t->item[0] + n_items);
     t->sums = (OrrCommSum *)(t->rows + t->n_rows);
-    t->coll_end_ns = (int64_t *)(t->sums + t->n_colls);
-    t->wait_ns = t->coll_end_ns + t->n_ends[1];
+    t->wait_ns = (int64_t *)(t->sums + t->n_colls);
     int64_t *ns = t->wait_ns + t->n_colls;
     for (uint32_t r = 0; r < t->n_rows; r++, ns += n_row) {
         t->rows[r].owner_ns = ns;
-        t->rows[r].end_ns = ns + t->n_owners;
-        t->rows[r].launch_ns = ns + t->n_owners + t->n_ends[0];
+        t->rows[r].launch_ns = ns + t->n_owners;
     }
-    t->item[0] = (uint32_t *)ns;
-    t->item[1] = t->item[0] + t->n_ends[0];
     return t;
 }
 
@@ -189,12 +201,13 @@ static uint32_t asked_items(const OrrExec *x, const OrrPassWork *w, uint32_t k, 
 }
 
 static void fill_row(const OrrExec *x, const OrrPassTail *t, const OrrPassMember *m,
-                     const int64_t *before_ns, OrrTailMember *row) {
+                     const int64_t *before_ns, uint32_t at) {
+    OrrTailMember *row = &t->rows[at];
     int64_t begin_ns = m->end_ns[1][t->first_coll - 1];
     for (uint32_t i = 0; i < t->n_owners; i++)
         row->owner_ns[i] = m->owner_ns[t->owner[i]] - before_ns[t->owner[i]];
     for (uint32_t i = 0; i < t->n_ends[0]; i++)
-        row->end_ns[i] = m->end_ns[0][t->item[0][i]] - begin_ns;
+        t->end_ns[(gsize)at * t->n_ends[0] + i] = m->end_ns[0][t->item[0][i]] - begin_ns;
     for (uint32_t j = 0; x->launches && j < t->n_colls; j++) {
         const OrrPassWait *wait = &m->waits[t->first_coll + j];
         row->launch_ns[j] =
@@ -245,7 +258,7 @@ OrrPassTail *orr_pass__tail_new(const OrrExec *x, const OrrPassWork *w,
             w->members[0].end_ns[1][t->item[1][i]] - w->members[0].end_ns[1][t->first_coll - 1];
     for (uint32_t m = 0; m < w->n; m++) {
         uint32_t from = w->members[m].same_as;
-        fill_row(x, t, &w->members[from], before_ns[from], &t->rows[class->row[m]]);
+        fill_row(x, t, &w->members[from], before_ns[from], class->row[m]);
     }
     fill_sums(x, w, t);
     return t;

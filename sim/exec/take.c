@@ -295,10 +295,15 @@ static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
         go_on(x, list, n);
 }
 
-/* What the end of a pass touches. */
-static void prefetch(const OrrExec *x, const uint32_t *list, uint32_t n) {
-    for (uint32_t m = 0; m < n; m++) {
-        __builtin_prefetch(orr_exec__ended(x, list[m], ORR_STREAM_TP), 1);
+/* What a pass touches, and its end. */
+static void prefetch(const OrrExec *x, const OrrIslandPass *pass, const OrrCompiledSegment *cs) {
+    uint32_t n_blocks = x->compiled->n_blocks;
+    uint32_t first = orr_pass__item(x, cs, ORR_STREAM_COMPUTE, 0)->what;
+    orr_pass__tail_prefetch(x, pass, cs);
+    for (uint32_t m = 0; m < pass->n; m++) {
+        __builtin_prefetch(
+            &x->compiled->times[(gsize)x->bound->hw[pass->list[m]] * n_blocks + first]);
+        __builtin_prefetch(orr_exec__ended(x, pass->list[m], ORR_STREAM_TP), 1);
     }
 }
 
@@ -311,7 +316,7 @@ static void enter(OrrExec *x, uint32_t r, OrrIslandPass *pass) {
     const OrrCompiledSegment *cs =
         &x->compiled->segments[orr_pass__role(x, r)->calls[l->call].segment];
     int64_t first = INT64_MAX;
-    prefetch(x, list, n);
+    prefetch(x, pass, cs);
     for (uint32_t m = 0; m < n; m++)
         for (int k = 0; k < ORR_PASS_LANES && cs->n_items[orr_pass_lane[k]] > 0; k++)
             first = MIN(first, x->passes->begins.begin_ns[list[m]][k]);
