@@ -306,10 +306,56 @@ static void test_a_thousand_sends_on_a_link_move_as_one(void **state) {
     orr_fluid_free(f);
 }
 
+/* A ring over many NICs, each beside a send over one uplink: the NICs leave the ring the same,
+ * whatever sends come and go, and all but one are done with once that one holds it. Sends have
+ * sizes of their own; rates and ends against those of each by itself. */
+static void test_links_that_leave_a_ring_the_same_are_set_once(void **state) {
+    (void)state;
+    enum { N = 90, LAST = FIRST_POD };
+    World *w = g_new0(World, 1);
+    w->random = 7;
+    for (uint32_t l = 0; l < N_LINKS; l++)
+        w->capacity[l] = l == LAST ? NIC * N / 3 : NIC;
+    w->fluid = orr_fluid_new(w->capacity, N_LINKS);
+    w->flows[0] = (Live){.uses = w->ring_uses};
+    for (uint32_t u = 0; u < N; u++)
+        use(w, &w->flows[0], u, ORR_COEF_ONE, 1);
+    start(w, 0, 1000000000, 0);
+    w->flows[0].flow.cap_bytes_per_s = UINT64_MAX;
+    w->flows[0].id = orr_fluid_start(w->fluid, 0, &w->flows[0].flow);
+    OrrFluidStats before = {0}, after;
+    for (uint32_t e = 0; e < 4 * N; e++) {
+        uint32_t at = MAX_RINGS + e % N;
+        if (e == N)
+            orr_fluid_stats(w->fluid, &before);
+        if (e >= N) {
+            advance(w, w->next_ns);
+            end_due(w);
+            settle(w);
+        }
+        if (w->flows[at].is_live)
+            continue;
+        w->flows[at] = (Live){.uses = w->uses + at * 8};
+        use(w, &w->flows[at], at - MAX_RINGS, ORR_COEF_ONE, 1);
+        use(w, &w->flows[at], LAST, ORR_COEF_ONE, 1);
+        start(w, at, 10000 + draw(w, 20000), 0);
+        w->flows[at].flow.cap_bytes_per_s = UINT64_MAX;
+        w->flows[at].id = orr_fluid_start(w->fluid, w->now_ns, &w->flows[at].flow);
+        settle(w);
+    }
+    orr_fluid_stats(w->fluid, &after);
+    /* a change of all sends sets each NIC once: those that come up let go, those that come down
+     * stop it */
+    assert_true(after.solves - before.solves <= after.moves - before.moves + 4 * N);
+    orr_fluid_free(w->fluid);
+    g_free(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_big_links_and_long_rings_have_the_rates_and_ends_of_each_by_itself),
         cmocka_unit_test(test_a_thousand_sends_on_a_link_move_as_one),
+        cmocka_unit_test(test_links_that_leave_a_ring_the_same_are_set_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

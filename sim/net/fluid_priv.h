@@ -48,6 +48,7 @@ typedef struct {
     uint64_t top_level, scale, top;
     uint32_t n_uses, first_use; /* of watched links, in OrrFluid.uses */
     uint32_t stop_link;         /* link that stops it, or ORR_FLUID_NIL: its top does */
+    uint32_t next_link;         /* the same of next_stop */
     bool is_live;
     bool is_moved;    /* in the list of the settle under way */
     bool has_other;   /* members have come or gone since its end was found */

@@ -3,8 +3,10 @@
  * A link that stops nobody gives each bundle an allowance, a rate at least its own, such that all
  * allowances fit in: it hears nothing of those that keep within. One that stops some keeps what
  * those leave that stop elsewhere below its level, so that as long as nobody changes sides its goal
- * is one division. Rings, whose links are many, have only a lower bound of the levels of those that
- * are not among the lowest of theirs. Cost: a visit a bundle for a goal that is found anew. */
+ * is one division. Where all that rise stop at the very same level elsewhere, too, it stops nobody:
+ * it is just full, and hears of who rises above that. Rings, whose links are many, have only a
+ * lower bound of the levels of those that are not among the lowest of theirs. Cost: a visit a
+ * bundle for a goal that is found anew. */
 #include "sim/net/fluid.h"
 
 #include "sim/net/fluid_priv.h"
@@ -150,11 +152,13 @@ static uint64_t fill(OrrFluid *f, uint32_t link) {
     while (n > 0) {
         uint64_t level = orr_level__of_constraint((OrrWide)l->left, l->rising);
         uint32_t n_before = n;
+        bool is_needed = false; /* not if others stop all of them at this very level */
         l->has_ring = false;
         for (uint32_t i = 0; i < n;) {
             const OrrRiser x = f->risers[i];
             const OrrBundle *b = &f->bundles[x.bundle];
             if (x.stop >= level) {
+                is_needed |= x.stop > level;
                 l->has_ring |= b->is_own;
                 i++;
                 continue;
@@ -165,7 +169,7 @@ static uint64_t fill(OrrFluid *f, uint32_t link) {
             f->risers[i] = f->risers[--n];
         }
         if (n == n_before)
-            return level;
+            return is_needed ? level : ORR_LEVEL_NONE;
     }
     return ORR_LEVEL_NONE;
 }
@@ -223,11 +227,11 @@ void orr_fluid__renew_goal(OrrFluid *f, uint32_t link) {
     orr_fluid__find_goal(f, link);
 }
 
-static void scan(const OrrFluid *f, OrrBundle *b, uint32_t *next_link) {
+static void scan(const OrrFluid *f, OrrBundle *b) {
     const uint64_t *levels = f->use_level + b->first_use;
     const OrrWatched *uses = f->uses + b->first_use;
     b->stop = b->top_level;
-    b->stop_link = *next_link = ORR_FLUID_NIL;
+    b->stop_link = b->next_link = ORR_FLUID_NIL;
     b->next_stop = ORR_LEVEL_NONE;
     for (uint32_t u = 0; u < b->n_uses; u++) {
         uint64_t level = levels[u];
@@ -237,22 +241,21 @@ static void scan(const OrrFluid *f, OrrBundle *b, uint32_t *next_link) {
         if (level < b->stop) {
             if (b->stop_link != link) {
                 b->next_stop = b->stop;
-                *next_link = b->stop_link;
+                b->next_link = b->stop_link;
             }
             b->stop = level;
             b->stop_link = link;
         } else if (b->stop_link != link) {
             b->next_stop = level;
-            *next_link = link;
+            b->next_link = link;
         }
     }
 }
 
 /* The two lowest levels must be those of their links. */
 void orr_fluid__find_stop(OrrFluid *f, OrrBundle *b) {
-    uint32_t next_link;
     do
-        scan(f, b, &next_link);
+        scan(f, b);
     while (b->is_own && ((b->stop_link != ORR_FLUID_NIL && lift_shield(f, b->stop_link)) ||
-                         (next_link != ORR_FLUID_NIL && lift_shield(f, next_link))));
+                         (b->next_link != ORR_FLUID_NIL && lift_shield(f, b->next_link))));
 }

@@ -129,27 +129,30 @@ static bool is_next_concerned(const OrrFluid *f, const OrrBundle *b, const Stop 
 /* Where the bundle stops, one of whose links has another level. */
 static void change_stop(OrrFluid *f, OrrBundle *b, uint32_t link, uint64_t level) {
     if (level >= b->next_stop) {
-        orr_fluid__find_stop(f, b);
+        if (link == b->stop_link || link == b->next_link)
+            orr_fluid__find_stop(f, b);
     } else if (b->stop_link == link) {
         b->stop = level;
     } else if (level < b->stop) {
         b->next_stop = b->stop;
+        b->next_link = b->stop_link;
         b->stop = level;
         b->stop_link = link;
     } else {
         b->next_stop = level;
+        b->next_link = link;
     }
 }
 
 /* The level of the link has changed: for sends, or for rings. */
-static void tell(OrrFluid *f, uint32_t link, bool is_rings, uint64_t old_level) {
+static void tell(OrrFluid *f, uint32_t link, bool is_rings) {
     const OrrLinkState *l = &f->links[link];
     uint64_t level = l->level;
     for (uint32_t u = l->first[is_rings]; u != ORR_FLUID_NIL; u = f->uses[u].next) {
         uint32_t id = f->uses[u].bundle;
         OrrBundle *b = &f->bundles[id];
         f->use_level[u] = is_rings ? l->shield : level;
-        if (link != b->stop_link && level >= b->next_stop && old_level > b->next_stop)
+        if (level >= b->next_stop && link != b->stop_link && link != b->next_link)
             continue;
         const Stop old = {b->stop, b->next_stop, b->stop_link};
         change_stop(f, b, link, level);
@@ -175,10 +178,10 @@ static void set_level(OrrFluid *f, uint32_t link, uint64_t level) {
     l->level = level;
     f->round++;
     f->nearby.n = 0;
-    tell(f, link, false, old_level);
+    tell(f, link, false);
     if (level < l->shield || old_level == l->shield) {
         l->shield = shield_for(f, l);
-        tell(f, link, true, old_level);
+        tell(f, link, true);
     }
     if (level == ORR_LEVEL_NONE && l->goal == ORR_LEVEL_NONE)
         orr_fluid__be_quiet(f, link);
