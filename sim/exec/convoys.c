@@ -158,7 +158,7 @@ static uint32_t place_of(const OrrExec *x, uint32_t id, uint32_t i, const uint32
     uint32_t of_first = g->group_of[list[0][0]], of_this = g->group_of[list[0][i]];
     if (of_first == ORR_NONE || of_this == ORR_NONE)
         return ORR_NONE;
-    uint32_t other = id + (of_this - of_first) * g->n_pairs;
+    uint32_t other = id + of_this - of_first;
     const OrrPlace *o = &x->places[other];
     return o->ends[0] == list[0][i] && o->ends[1] == list[1][i] ? other : ORR_NONE;
 }

@@ -329,7 +329,7 @@ uint32_t orr_exec__pair_of(const OrrExec *x, uint32_t r, const OrrP2pPart *p) {
     uint32_t me = g->position_of[r];
     uint32_t pair =
         p->is_send ? g->pair_index[me * g->size + p->peer] : g->pair_index[p->peer * g->size + me];
-    return x->pair_place[p->group][p->comm] + g->group_of[r] * g->n_pairs + pair;
+    return x->pair_place[p->group][p->comm] + pair * g->n_groups + g->group_of[r];
 }
 
 /* Rank @r comes with a part that is not sent early; whether its partner has been there before. */

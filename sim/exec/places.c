@@ -54,8 +54,10 @@ static void places_of_group(OrrExec *x, uint32_t kind, GArray *places) {
             g_array_append_val(places, place);
         }
         x->pair_place[kind][comm] = has_pair[comm] ? places->len : ORR_NONE;
+        /* those of the members of an island, which belong to successive groups, side by side */
         for (uint32_t i = 0; has_pair[comm] && i < g->n_groups * g->n_pairs; i++) {
-            OrrPlace place = pair_place(x, kind, i);
+            uint32_t pair = i / g->n_groups, group = i % g->n_groups;
+            OrrPlace place = pair_place(x, kind, group * g->n_pairs + pair);
             g_array_append_val(places, place);
         }
     }
