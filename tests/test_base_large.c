@@ -43,8 +43,28 @@ static void test_large_copy_has_the_same_bytes(void **state) {
     test_free(from);
 }
 
+static void test_large_memory_keeps_its_bytes_when_it_grows(void **state) {
+    (void)state;
+    unsigned char *block = NULL;
+    gsize old = 0;
+    for (gsize n = 1000; n < 8u << 20; n = 3 * n) {
+        block = orr_large_renew(block, old, n);
+        assert_int_equal((guintptr)block % 64, 0);
+        for (gsize i = 0; i < old; i++)
+            assert_int_equal(block[i], (unsigned char)(i * 7 + i / 251));
+        for (gsize i = old; i < n; i++)
+            block[i] = (unsigned char)(i * 7 + i / 251);
+        old = n;
+    }
+    block = orr_large_renew(block, old, 500);
+    for (gsize i = 0; i < 500; i++)
+        assert_int_equal(block[i], (unsigned char)(i * 7 + i / 251));
+    free(block);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_large_memory_keeps_its_bytes_when_it_grows),
         cmocka_unit_test(test_large_memory_begins_a_cache_line),
         cmocka_unit_test(test_large_memory_is_zero_where_another_was),
         cmocka_unit_test(test_large_copy_has_the_same_bytes),

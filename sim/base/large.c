@@ -28,3 +28,11 @@ void *orr_large_dup(const void *from, gsize bytes) {
         memcpy(block, from, bytes);
     return block;
 }
+
+void *orr_large_renew(void *block, gsize old_bytes, gsize bytes) {
+    void *grown = orr_large_new(bytes);
+    if (block)
+        memcpy(grown, block, MIN(old_bytes, bytes));
+    free(block);
+    return grown;
+}

@@ -4,10 +4,13 @@
 
 #include <glib.h>
 
-/* @bytes of zeros that begin a pair of cache lines; from a megabyte on in large pages, where the system has
- * them. Never NULL; free(), or g_free() where the owner frees by that. */
+/* @bytes of zeros that begin a pair of cache lines; from a megabyte on in large pages, where the
+ * system has them. Never NULL; free(), or g_free() where the owner frees by that. */
 void *orr_large_new(gsize bytes);
 /* The same with a copy of @bytes at @from, which may be NULL if there are none. */
 void *orr_large_dup(const void *from, gsize bytes);
+/* @block, which may be NULL, with room for @bytes; its @old_bytes are kept, as far as there is
+ * room. */
+void *orr_large_renew(void *block, gsize old_bytes, gsize bytes);
 
 #endif

@@ -59,10 +59,11 @@ static void charge_comm(OrrExec *x, uint32_t r, uint32_t q, int64_t free_ns, int
 /* The compute stream was idle from its last end to @start_ns; until @ready_ns it waited for stream
  * @cause, then for the host. */
 void orr_exec__idle(OrrExec *x, uint32_t r, uint32_t cause, int64_t ready_ns, int64_t start_ns) {
-    int64_t free_ns = x->idle_from_ns[r], *host_ns = orr_exec__owner_ns(x, r, ORR_OWN_HOST);
+    int64_t free_ns = *orr_exec__idle_from_ns(x, r),
+            *host_ns = orr_exec__owner_ns(x, r, ORR_OWN_HOST);
     if (start_ns <= free_ns)
         return;
-    x->idle_from_ns[r] = start_ns;
+    *orr_exec__idle_from_ns(x, r) = start_ns;
     if (ready_ns > free_ns) {
         const OrrEnded *e = orr_exec__ended(x, r, cause);
         if (cause != ORR_STREAM_HOST && e->is_set && e->type != ORR_ITEM_BLOCK)
@@ -135,9 +136,9 @@ void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step) {
         orr_pass__tails_charge(x, orr_pass__of(x, r));
     /* a step that ends on another stream (replayed traces): compute waits for that end */
     bool is_idle = orr_exec__lane(x, r, ORR_STREAM_COMPUTE)->state != ORR_LANE_RUNNING;
-    if (is_idle && x->idle_from_ns[r] < x->now_ns) {
-        *orr_exec__owner_ns(x, r, ORR_OWN_STEP_END) += x->now_ns - x->idle_from_ns[r];
-        x->idle_from_ns[r] = x->now_ns;
+    if (is_idle && *orr_exec__idle_from_ns(x, r) < x->now_ns) {
+        *orr_exec__owner_ns(x, r, ORR_OWN_STEP_END) += x->now_ns - *orr_exec__idle_from_ns(x, r);
+        *orr_exec__idle_from_ns(x, r) = x->now_ns;
     }
     if (x->options->self_check && is_idle)
         check_account(x, r, step);

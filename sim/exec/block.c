@@ -195,7 +195,7 @@ void orr_exec__lower_rate(const OrrExec *x, uint32_t r, bool is_inner, uint32_t 
 /* Kernels of the rank go on at the rate that what is resident leaves them. */
 void orr_exec__rate(OrrExec *x, uint32_t r) {
     OrrRank *rank = &x->ranks[r];
-    uint32_t rate[2] = {x->outer[r][0], x->outer[r][1]};
+    uint32_t rate[2] = {orr_exec__outer(x, r)[0], orr_exec__outer(x, r)[1]};
     orr_exec__lower_rate(x, r, true, rate);
     if (rate[0] == rank->rate[0] && rate[1] == rank->rate[1])
         return;
@@ -242,7 +242,7 @@ void orr_exec__resident(OrrExec *x, uint32_t r, uint32_t s, uint32_t purpose, in
     if (x->passes && orr_exec__note_rate(x, r, is_outer, rate))
         return;
     if (is_outer)
-        memcpy(x->outer[r], rate, sizeof rate);
+        memcpy(orr_exec__outer(x, r), rate, sizeof rate);
     uint32_t was[2] = {rank->rate[0], rank->rate[1]};
     orr_exec__rate(x, r);
     if (x->jitter) {

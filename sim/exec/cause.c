@@ -28,23 +28,20 @@ static void lates_new(OrrExec *x) {
 void orr_exec__causes_new(OrrExec *x) {
     if (!x->options->has_path)
         return;
-    gsize n = x->bound->n_ranks, n_lanes = 0;
-    for (uint32_t r = 0; r < n; r++)
-        for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
-            n_lanes = MAX(n_lanes, (gsize)orr_exec__at(x, r, s) + 1);
+    uint32_t n = x->bound->n_ranks;
     OrrCauses *c = x->causes = g_new0(OrrCauses, 1);
     lates_new(x);
-    c->lanes = orr_large_new((n_lanes + 1) * sizeof *c->lanes);
-    c->syncs = g_new(uint32_t, n + 1);
-    c->is_first = g_new(uint8_t, n + 1);
+    c->syncs = g_new(uint32_t, (gsize)n + 1);
+    c->is_first = g_new(uint8_t, (gsize)n + 1);
     /* the mean of jitter looks at what lies before the step, too */
-    memset(c->is_first, x->max_steps > 1 && !(x->options->jitter_frac > 0), n + 1);
+    memset(c->is_first, x->max_steps > 1 && !(x->options->jitter_frac > 0), (gsize)n + 1);
     c->ends = g_new0(OrrStepCause, x->max_steps);
     c->floor_ns = INT64_MIN;
-    for (gsize i = 0; i < n_lanes; i++)
-        c->lanes[i] = (OrrLaneCause){ORR_NONE, ORR_NONE};
-    for (gsize r = 0; r < n; r++)
+    for (uint32_t r = 0; r < n; r++) {
+        for (uint32_t s = 0; s < ORR_N_STREAMS; s++)
+            *orr_exec__lane_cause(x, r, s) = (OrrLaneCause){ORR_NONE, ORR_NONE};
         c->syncs[r] = ORR_NONE;
+    }
     for (uint32_t k = 0; k < x->max_steps; k++)
         c->ends[k] = (OrrStepCause){INT64_MIN, {.cause = ORR_NONE}};
     orr_exec__causes_clear_up(x);
@@ -54,11 +51,10 @@ void orr_exec__causes_clear(OrrExec *x) {
     OrrCauses *c = x->causes;
     if (!c)
         return;
-    g_free(c->words);
-    g_free(c->starts);
+    free(c->words);
+    free(c->starts);
     g_free(c->marks);
     g_free(c->before);
-    free(c->lanes);
     free(c->lates);
     g_free(c->syncs);
     g_free(c->is_first);
@@ -69,13 +65,12 @@ void orr_exec__causes_clear(OrrExec *x) {
 }
 
 static void grow(OrrCauses *c, uint32_t n_words) {
-    uint32_t old = c->capacity / 64 + 1;
+    gsize old = c->n_words > 0 ? c->capacity / 64 + 1 : 0;
     c->capacity += c->capacity / 2 + LEAST_WORDS + n_words;
-    c->words = g_renew(uint64_t, c->words, c->capacity);
-    c->starts = g_renew(uint64_t, c->starts, c->capacity / 64 + 1);
-    if (c->n_words == 0)
-        old = 0;
-    memset(c->starts + old, 0, (c->capacity / 64 + 1 - old) * sizeof *c->starts);
+    c->words = orr_large_renew(c->words, c->n_words * sizeof *c->words,
+                               (gsize)c->capacity * sizeof *c->words);
+    c->starts = orr_large_renew(c->starts, old * sizeof *c->starts,
+                                (c->capacity / 64 + 1) * sizeof *c->starts);
 }
 
 /* A record with room for @n_ns times; names stay as they are until the next clearing up. */

@@ -48,12 +48,6 @@ typedef struct {
     uint32_t record; /* once it is one, else ORR_NONE */
 } __attribute__((aligned(64))) OrrMet;
 
-/* Of a stream of a rank. */
-typedef struct {
-    uint32_t last;   /* record of the last item that has ended */
-    uint32_t waited; /* of what the item under way waited for */
-} OrrLaneCause;
-
 /* The last rank to end a step, the smallest of equals, and its last item. */
 typedef struct {
     int64_t end_ns;
@@ -66,7 +60,6 @@ struct OrrCauses {
     uint64_t *starts;                  /* a bit a word: a record begins here */
     uint64_t *marks;                   /* the same: to be kept */
     uint32_t *before;                  /* of 64 words each: words to be kept before */
-    OrrLaneCause *lanes;               /* by orr_exec__at */
     uint32_t *syncs;                   /* [n_ranks] what the last host synchronisation waited for */
     /* [n_ranks] has yet to end the first step: until then records are not needed, since the step
      * that is told is a later one */
@@ -83,7 +76,7 @@ struct OrrCauses {
 };
 
 static inline OrrLaneCause *orr_exec__lane_cause(const OrrExec *x, uint32_t r, uint32_t s) {
-    return &x->causes->lanes[orr_exec__at(x, r, s)];
+    return ORR_STORED(x, r, causes, OrrLaneCause) + orr_exec__slot(x, r, s);
 }
 static inline OrrCause *orr_exec__cause(const OrrExec *x, uint32_t id) {
     return (OrrCause *)(void *)(x->causes->words + id);
@@ -96,7 +89,7 @@ static inline uint32_t orr_exec__last_cause(const OrrExec *x, uint32_t r, uint32
 }
 /* A send or receive of the stream ends soon. */
 static inline void orr_exec__cause_prefetch(const OrrExec *x, uint32_t r, uint32_t s) {
-    __builtin_prefetch(&x->causes->lanes[orr_exec__at(x, r, s)], 1);
+    __builtin_prefetch(orr_exec__lane_cause(x, r, s), 1);
 }
 void orr_exec__cause_block(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
 OrrMet orr_exec__met(const OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns,

@@ -124,7 +124,7 @@ static ORR_INLINE uint32_t missing_of(const OrrExec *x, uint32_t r, uint32_t k, 
             return needs[i].stream;
     }
     *need = call->n_synced;
-    return x->n_synced[r] < *need ? ORR_STREAM_HOST : ORR_N_STREAMS;
+    return *orr_exec__n_synced(x, r) < *need ? ORR_STREAM_HOST : ORR_N_STREAMS;
 }
 
 /* Whether lane @k has all that it waits for from outside; if not, it waits for the first that is
@@ -214,7 +214,7 @@ static bool are_alike(const OrrExec *x, const OrrIslandPass *pass, const Call *c
                 return false;
     }
     for (uint32_t m = 0; m < pass->n && call->n_synced > 0; m++)
-        n_synced += x->n_synced[pass->list[m]] >= call->n_synced;
+        n_synced += *orr_exec__n_synced(x, pass->list[m]) >= call->n_synced;
     return n_synced == 0 || n_synced == pass->n;
 }
 

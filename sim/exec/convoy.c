@@ -84,7 +84,7 @@ static void fly(OrrExec *x, uint32_t id, int64_t first_ns, uint32_t n_unknown) {
     c->n_flying = c->n;
     c->n_unknown = n_unknown;
     c->first_ns = first_ns;
-    c->has_started = c->has_ended = false;
+    c->has_started = false;
 }
 
 /* All transfers are known to end, at what their places say. */
@@ -172,39 +172,6 @@ static void set_out(OrrExec *x, uint32_t id) {
     for (uint32_t i = 0; i < c->n; i++)
         if (x->places[places[i]].due_ns < INT64_MAX)
             orr_exec__push_end(x, places[i], x->places[places[i]].due_ns);
-}
-
-static void prefetch_places(const OrrExec *x, const OrrConvoy *c) {
-    const uint32_t *places = x->convoys->places + c->first;
-    for (uint32_t i = 0; i < c->n; i++) {
-        __builtin_prefetch(&x->places[places[i]], 1);
-        __builtin_prefetch((const char *)&x->places[places[i]] + 64, 1);
-    }
-}
-
-/* A transfer starts in the fluid: as a rule those of the other members do soon. */
-void orr_convoy__starts(OrrExec *x, uint32_t id) {
-    OrrConvoy *c = &x->convoys->convoys[x->places[id].convoy];
-    const uint32_t *places = x->convoys->places + c->first;
-    if (c->has_started || c->n_unknown == 0)
-        return;
-    c->has_started = true;
-    prefetch_places(x, c);
-    for (uint32_t i = 0; i < c->n; i++)
-        if (!x->places[places[i]].is_booked)
-            orr_exec__room_prefetch(x, &x->places[places[i]]);
-}
-
-/* The first of its transfers in the fluid is over: as a rule the others are soon. */
-static void prefetch_ends(OrrExec *x, OrrConvoy *c) {
-    const uint32_t *places = x->convoys->places + c->first;
-    uint32_t flows[ORR_MAX_ISLAND], n = 0;
-    prefetch_places(x, c);
-    c->has_ended = true;
-    for (uint32_t i = 0; i < c->n; i++)
-        if (x->places[places[i]].is_flowing)
-            flows[n++] = x->places[places[i]].flow;
-    orr_fluid_prefetch_ends(x->fluid, flows, n);
 }
 
 /* None of its transfers had room when they set out. */
@@ -363,7 +330,7 @@ static void end_together(OrrExec *x, const OrrConvoy *c) {
     int64_t end_ns[ORR_MAX_ISLAND] = {0}, first_ns = INT64_MAX;
     uint32_t n = c->n,
              streams[2] = {x->places[places[0]].stream, x->places[places[0]].receive_stream};
-    prefetch_places(x, c);
+    orr_convoy__fetch_places(x, c);
     for (int k = 0; k < 2; k++)
         orr_convoy__members(x, c->island[k], &list[k]);
     for (int k = 0; k < 2; k++)
@@ -403,15 +370,21 @@ void orr_exec__convoy_end(OrrExec *x, uint32_t id, uint32_t generation) {
     x->now_ns = x->global_ns;
 }
 
-void orr_convoy__over(OrrExec *x, uint32_t id) {
+/* A transfer of a convoy is over in the fluid. */
+static void note_over(OrrExec *x, uint32_t id) {
     OrrConvoys *v = x->convoys;
-    if (x->places[id].is_convoyed) {
+    OrrPlace *place = &x->places[id];
+    if (place->convoy == ORR_NONE) {
+        orr_exec__push_end(x, id, x->now_ns);
+        return;
+    }
+    if (place->is_convoyed) {
         v->ended[v->n_ended++] = id;
         return;
     }
-    x->places[id].is_over = 1;
-    if (v->convoys[x->places[id].convoy].n_over++ == 0)
-        v->over[v->n_over++] = x->places[id].convoy;
+    place->is_over = 1;
+    if (v->convoys[place->convoy].n_over++ == 0)
+        v->over[v->n_over++] = place->convoy;
 }
 
 /* A transfer that ends with its convoy is over: who waits for it is told at the end of the last. */
@@ -422,8 +395,6 @@ static void note_end(OrrExec *x, uint32_t id) {
     orr_exec__leave_fluid(x, place);
     place->due_ns = x->now_ns;
     c->first_ns = MIN(c->first_ns, x->now_ns);
-    if (!c->has_ended)
-        prefetch_ends(x, c);
     if (--c->n_unknown > 0)
         return;
     for (uint32_t i = 0; i < c->n; i++) {
@@ -460,9 +431,15 @@ void orr_exec__flows_ended(OrrExec *x) {
     OrrConvoys *v = x->convoys;
     if (!v)
         return;
+    for (uint32_t k = 0; k < v->n_told; k++) {
+        orr_convoy__fetch_told(x, k);
+        note_over(x, v->told[k]);
+    }
     for (uint32_t k = 0; k < v->n_over; k++)
         end_alone(x, v->over[k]);
-    for (uint32_t k = 0; k < v->n_ended; k++)
+    for (uint32_t k = 0; k < v->n_ended; k++) {
+        orr_convoy__fetch_ended(x, k);
         note_end(x, v->ended[k]);
-    v->n_over = v->n_ended = 0;
+    }
+    v->n_told = v->n_over = v->n_ended = 0;
 }

@@ -21,8 +21,8 @@ typedef struct {
     uint32_t n_over;      /* transfers that are over in the fluid, in this instant */
     uint32_t generation;  /* of its end; and of that */
     uint32_t wait_generation, land_generation;
-    bool is_late; /* some end before the rest: in the list of the receivers' island */
-    bool has_started, has_ended; /* one of its transfers has, in the fluid */
+    bool is_late;       /* some end before the rest: in the list of the receivers' island */
+    bool has_started;   /* one of its transfers has, in the fluid */
     bool is_bound;      /* it will land before anybody can see that some are over in the fluid */
     uint32_t next_late; /* the next of that */
 } OrrConvoy;
@@ -36,6 +36,8 @@ struct OrrConvoys {
     OrrUse *uses;     /* of all those places, in that order: an event asks for all of a convoy */
     uint32_t *over;   /* those with some that are over */
     uint32_t n_over;
+    uint32_t *told; /* places of transfers that are over in the fluid, in this instant */
+    uint32_t n_told;
     uint32_t *ended; /* places of transfers that are over in the fluid, and end with their convoy */
     uint32_t n_ended;
     uint32_t *late; /* [n_islands] first of those whose ends differ, or ORR_NONE */
@@ -67,12 +69,15 @@ int64_t orr_convoy__next_send_ns(const OrrExec *x, const OrrConvoy *c);
 void orr_convoy__wait(OrrExec *x, uint32_t place);
 /* Its transfer starts in the fluid. */
 void orr_convoy__starts(OrrExec *x, uint32_t place);
-/* Its transfer is over in the fluid, now. */
-void orr_convoy__over(OrrExec *x, uint32_t place);
 /* Sends or receives of stream @s of all members, in the order of @list, are launched at
  * @start_ns. */
 void orr_convoy__arrive(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t part,
                         const int64_t *start_ns);
+/* convoy_fetch.c: what ends of transfers touch, of all of a convoy; of those behind the @k-th of
+ * OrrConvoys.told, or of `ended`, each time a step further on. */
+void orr_convoy__fetch_places(const OrrExec *x, const OrrConvoy *c);
+void orr_convoy__fetch_told(const OrrExec *x, uint32_t k);
+void orr_convoy__fetch_ended(const OrrExec *x, uint32_t k);
 /* together.c: those that members are at end now, at @end_ns each. */
 void orr_together__complete(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
                             const int64_t *end_ns);

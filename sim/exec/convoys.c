@@ -330,6 +330,7 @@ void orr_exec__convoys_new(OrrExec *x) {
     v->convoys = orr_large_new((x->n_places + 1) * sizeof *v->convoys);
     v->places = orr_large_new((x->n_places + 1) * sizeof *v->places);
     v->over = g_new(uint32_t, x->n_places + 1);
+    v->told = g_new(uint32_t, x->n_places + 1);
     v->ended = g_new(uint32_t, x->n_places + 1);
     v->late = g_new(uint32_t, x->n_islands + 1);
     for (uint32_t i = 0; i < x->n_islands; i++)
@@ -357,6 +358,7 @@ void orr_exec__convoys_clear(OrrExec *x) {
     g_free(v->late_call);
     g_free(v->gap_ns);
     g_free(v->over);
+    g_free(v->told);
     g_free(v->ended);
     g_free(v->late);
     g_free(v->single);

@@ -45,7 +45,7 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     for (uint32_t r = 0; r < bound->n_ranks; r++) {
         x->ranks[r].role = &x->compiled->roles[bound->role[r]];
         for (int c = 0; c < 2; c++)
-            x->ranks[r].rate[c] = x->outer[r][c] = ORR_RATE_ONE;
+            x->ranks[r].rate[c] = orr_exec__outer(x, r)[c] = ORR_RATE_ONE;
         x->ranks[r].sync_index = ORR_NONE;
     }
     orr_exec__causes_new(x);

@@ -197,6 +197,22 @@ typedef struct OrrConvoys OrrConvoys;
 #define ORR_WINDOWS 8       /* at least the steps that islands can be apart */
 #define ORR_LAUNCH_STEPS 4u /* the one that is told, and what ranks are ahead of it */
 
+/* Where a rank's part of its island's block is. */
+typedef struct {
+    uint32_t line; /* of 64 bytes: first of the block */
+    uint32_t member;
+} OrrHome;
+
+/* The blocks of all islands, and where the array of each kind is in one, in bytes. */
+typedef struct {
+    char *bytes;
+    OrrHome *homes;   /* [n_ranks] */
+    uint32_t n_slots; /* streams that are used times members */
+    uint32_t free_ns, start_ns, arrived_ns, lanes, waiting, preds, generations, ended, blockers,
+        causes;
+    uint32_t owner_ns, idle_from_ns, host_base_ns, outer, n_synced;
+} OrrStore;
+
 typedef struct {
     const OrrBound *bound;
     const OrrExecOptions *options;
@@ -228,27 +244,11 @@ typedef struct {
     int64_t now_ns;
     uint32_t max_steps, n_places;
     OrrRank *ranks;
-    int64_t *idle_from_ns; /* [n_ranks] idle time of the compute stream is accounted up to here */
-    int64_t *host_base_ns; /* [n_ranks] issue time = base + host time of the program so far */
-    uint32_t (*outer)[2];  /* [n_ranks] rates that external communication leaves its kernels; of old
-                              while changes are noted */
-    uint32_t *n_synced;    /* [n_ranks] host synchronisations that have returned */
-    /* Streams of ranks, by orr_exec__at: those of the members of an island lie side by side. */
+    /* What belongs to the members of an island lies in one block: see store.c. */
+    OrrStore store;
     uint32_t *island_of;            /* [n_ranks] */
-    uint32_t *first_at;             /* [n_ranks] of its first stream */
-    uint32_t row_at[ORR_N_STREAMS]; /* of a stream, beyond the first */
+    uint32_t row_at[ORR_N_STREAMS]; /* of a stream, slots beyond the first */
     uint32_t n_members;             /* room in each row: a power of two */
-    int64_t *free_ns;               /* end of the last item */
-    int64_t *start_ns, *arrived_ns; /* of the current item: launch, last arrival */
-    int64_t *owner_ns;              /* see orr_exec__owner_ns */
-    uint32_t *owner_at;
-    OrrLane *lanes;
-    uint16_t *waiting; /* streams that are apart whose heads wait for this one of the member */
-    OrrPredecessor *preds;
-    uint32_t *generations; /* of the end of its block */
-    OrrEnded *ended;
-    OrrBlocker *blockers; /* two of each stream: see orr_exec__blocker */
-    uint32_t n_lanes;
     OrrPlace *places;
     uint8_t *is_early;                      /* [n_p2ps] launches are told ahead of their times */
     uint32_t coll_place[ORR_N_GROUPS][256]; /* first place of (group, communicator), or ORR_NONE */
@@ -266,76 +266,7 @@ typedef struct {
     char *mismatch;             /* two members brought different collectives */
 } OrrExec;
 
-/* Where what belongs to stream @s of rank @r lies in its array. */
-static inline uint32_t orr_exec__at(const OrrExec *x, uint32_t r, uint32_t s) {
-    return x->first_at[r] + x->row_at[s];
-}
-static inline int64_t *orr_exec__free_ns(const OrrExec *x, uint32_t r, uint32_t s) {
-    return &x->free_ns[orr_exec__at(x, r, s)];
-}
-static inline int64_t *orr_exec__start_ns(const OrrExec *x, uint32_t r, uint32_t s) {
-    return &x->start_ns[orr_exec__at(x, r, s)];
-}
-static inline int64_t *orr_exec__arrived_ns(const OrrExec *x, uint32_t r, uint32_t s) {
-    return &x->arrived_ns[orr_exec__at(x, r, s)];
-}
-static inline OrrPredecessor *orr_exec__pred(const OrrExec *x, uint32_t r, uint32_t s) {
-    return &x->preds[orr_exec__at(x, r, s)];
-}
-static inline uint32_t *orr_exec__generation(const OrrExec *x, uint32_t r, uint32_t s) {
-    return &x->generations[orr_exec__at(x, r, s)];
-}
-static inline OrrEnded *orr_exec__ended(const OrrExec *x, uint32_t r, uint32_t s) {
-    return &x->ended[orr_exec__at(x, r, s)];
-}
-/* What the last item of the stream that ended had waited for, or what the next one does. */
-static inline OrrBlocker *orr_exec__blocker(const OrrExec *x, uint32_t r, uint32_t s,
-                                            bool is_next) {
-    uint32_t at = orr_exec__at(x, r, s);
-    return &x->blockers[(x->ended[at].slot ^ is_next) * x->n_lanes + at];
-}
-/* What rank @r is charged for an owner, since its last step; of the members of an island side by
- * side. */
-static inline int64_t *orr_exec__owner_ns(const OrrExec *x, uint32_t r, uint32_t owner) {
-    return &x->owner_ns[x->owner_at[r] + owner * x->n_members];
-}
-static inline bool orr_exec__is_probed(const OrrExec *x, uint32_t r) {
-    return x->options->probe && x->options->is_probed && x->options->is_probed[r];
-}
-/* Where the lane of the first member lies, which stands for all while they are not apart. */
-static inline uint32_t orr_exec__row(const OrrExec *x, uint32_t r, uint32_t s) {
-    return orr_exec__at(x, r, s) & ~(x->n_members - 1);
-}
-static inline bool orr_exec__is_apart(const OrrExec *x, uint32_t r, uint32_t s) {
-    return x->lanes[orr_exec__row(x, r, s)].is_apart;
-}
-/* Where the stream is: to look at. */
-static inline const OrrLane *orr_exec__lane(const OrrExec *x, uint32_t r, uint32_t s) {
-    uint32_t at = orr_exec__at(x, r, s);
-    const OrrLane *first = &x->lanes[at & ~(x->n_members - 1)];
-    return first->is_apart ? &x->lanes[at] : first;
-}
-/* lanes.c: the members are at places of their own from now on. */
-void orr_exec__part(OrrExec *x, uint32_t r, uint32_t s);
-/* Whether stream @s of all members of the island of @r is at one place. */
-bool orr_exec__join(OrrExec *x, uint32_t r, uint32_t s);
-/* To change it of this rank alone. What was got from orr_exec__lane before counts no more. */
-static inline OrrLane *orr_exec__own_lane(OrrExec *x, uint32_t r, uint32_t s) {
-    uint32_t at = orr_exec__at(x, r, s);
-    if (!x->lanes[at & ~(x->n_members - 1)].is_apart)
-        orr_exec__part(x, r, s);
-    return &x->lanes[at];
-}
-/* To change it of all members, who are at one place. */
-static inline OrrLane *orr_exec__joint_lane(OrrExec *x, uint32_t r, uint32_t s) {
-    return &x->lanes[orr_exec__row(x, r, s)];
-}
-/* Streams whose heads wait for stream @s of the rank, a bit each. */
-static inline uint32_t orr_exec__waiting(const OrrExec *x, uint32_t r, uint32_t s) {
-    uint32_t at = orr_exec__at(x, r, s);
-    const OrrLane *first = &x->lanes[at & ~(x->n_members - 1)];
-    return first->waiting | (first->waiting_apart ? x->waiting[at] : 0);
-}
+#include "sim/exec/stored.h"
 
 /* lane.c */
 void orr_exec__try_start(OrrExec *x, uint32_t r, uint32_t s);
@@ -394,8 +325,8 @@ void orr_exec__look(OrrExec *x, uint32_t r);
 /* take.c */
 void orr_exec__pass(OrrExec *x, uint32_t r, uint32_t generation);
 /* lanes.c */
-void orr_exec__lanes_new(OrrExec *x, const OrrBoundGroup *tp);
-void orr_exec__lanes_clear(OrrExec *x);
+void orr_exec__store_new(OrrExec *x, const OrrBoundGroup *tp);
+void orr_exec__store_clear(OrrExec *x);
 /* island.c */
 void orr_exec__islands_new(OrrExec *x);
 void orr_exec__islands_clear(OrrExec *x);

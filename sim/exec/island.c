@@ -68,7 +68,7 @@ void orr_exec__islands_new(OrrExec *x) {
     x->island_of = orr_large_new((b->n_ranks + 1) * sizeof *x->island_of);
     for (uint32_t r = 0; r < b->n_ranks; r++)
         x->island_of[r] = is_grouped ? tp->group_of[r] : r;
-    orr_exec__lanes_new(x, is_grouped ? tp : NULL);
+    orr_exec__store_new(x, is_grouped ? tp : NULL);
     x->islands = orr_large_new(x->n_islands * sizeof *x->islands);
     for (uint32_t i = 0; i < x->n_islands; i++) {
         orr_queue_init(&x->islands[i].queue);
@@ -84,7 +84,7 @@ void orr_exec__islands_clear(OrrExec *x) {
     for (uint32_t i = 0; i < x->n_islands; i++)
         orr_queue_clear(&x->islands[i].queue);
     orr_exec__pasts_clear(x);
-    orr_exec__lanes_clear(x);
+    orr_exec__store_clear(x);
     free(x->islands);
     free(x->island_of);
 }

@@ -16,7 +16,7 @@ static const OrrCallRow *row_of(const OrrExec *x, uint32_t r, uint32_t s) {
 int64_t orr_exec__host_at(const OrrExec *x, uint32_t r, uint32_t s) {
     const OrrCompiledRole *role = role_of(x, r);
     const OrrLane *l = orr_exec__lane(x, r, s);
-    return x->host_base_ns[r] + l->step * role->rows[role->n_calls].host_ns +
+    return *orr_exec__host_base_ns(x, r) + l->step * role->rows[role->n_calls].host_ns +
            role->rows[l->call].host_ns;
 }
 
@@ -114,7 +114,7 @@ static void waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrI
     if (x->jitter)
         orr_jitter_open(x->jitter, x, r, s);
     uint32_t syncs = l->step * all->syncs_before + row->syncs_before + item->n_syncs_before;
-    if (syncs > 0 && s != ORR_STREAM_HOST && x->n_synced[r] < syncs)
+    if (syncs > 0 && s != ORR_STREAM_HOST && *orr_exec__n_synced(x, r) < syncs)
         miss(x, ORR_STREAM_HOST, syncs, w);
     const uint32_t *first = &role->first_cross[l->call * ORR_N_STREAMS + s];
     for (uint32_t i = first[0]; item->has_cross && i < first[1]; i++) {
@@ -182,7 +182,7 @@ static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item, int64_t ready
     const OrrPredecessor *before = orr_exec__pred(x, r, ORR_STREAM_HOST);
     int64_t reach = orr_exec__host_at(x, r, ORR_STREAM_HOST) + item->issue_ns;
     if (ready_ns > reach) {
-        x->host_base_ns[r] += ready_ns - reach;
+        *orr_exec__host_base_ns(x, r) += ready_ns - reach;
         rank->sync_ns = ready_ns;
         rank->sync_stream = before->pred == ORR_PRED_WAIT ? before->stream : ORR_STREAM_COMPUTE;
         rank->sync_index = before->index;
@@ -191,7 +191,7 @@ static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item, int64_t ready
         if (x->jitter)
             orr_jitter_sync(x->jitter, r);
     }
-    x->n_synced[r] = ++l->completed;
+    *orr_exec__n_synced(x, r) = ++l->completed;
     *orr_exec__free_ns(x, r, ORR_STREAM_HOST) = MAX(ready_ns, reach);
     l->item++;
     orr_exec__settle_head(x, r, ORR_STREAM_HOST);
@@ -385,7 +385,7 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
                          x->causes ? orr_exec__lane_cause(x, r, s)->last : ORR_NONE});
     *orr_exec__free_ns(x, r, s) = x->now_ns;
     if (s == ORR_STREAM_COMPUTE)
-        x->idle_from_ns[r] = x->now_ns;
+        *orr_exec__idle_from_ns(x, r) = x->now_ns;
     l->completed++;
     l->state = ORR_LANE_BLOCKED;
     uint32_t step = l->step;

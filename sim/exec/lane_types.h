@@ -60,4 +60,10 @@ typedef struct {
     uint8_t is_issue_bound;
 } OrrPredecessor;
 
+/* For the path: see cause.h. */
+typedef struct {
+    uint32_t last;   /* record of the last item that has ended */
+    uint32_t waited; /* of what the item under way waited for */
+} OrrLaneCause;
+
 #endif

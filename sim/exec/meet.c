@@ -145,8 +145,8 @@ void orr_exec__flow_start(OrrExec *x, uint32_t id) {
 void orr_exec__flow_ended(void *data, uint32_t activity, uint32_t owner) {
     OrrExec *x = data;
     (void)activity;
-    if (x->places[owner].convoy != ORR_NONE)
-        orr_convoy__over(x, owner);
+    if (x->convoys) /* told when all are known: orr_exec__flows_ended */
+        x->convoys->told[x->convoys->n_told++] = owner;
     else
         orr_exec__push_end(x, owner, x->now_ns);
 }

@@ -54,7 +54,7 @@ OrrBegin orr_pass__begin_of(const OrrExec *x, uint32_t r) {
         b.index[k] = from->index[r][k];
         b.cause[k] = state->cause[k];
         b.made[k] = from->made ? from->made[r][k] : ORR_NONE;
-        b.outer[k] = x->outer[r][k];
+        b.outer[k] = orr_exec__outer(x, r)[k];
     }
     if (b.cause[1] != ORR_STREAM_TP)
         b.blocker = from->blocker[r];
@@ -120,9 +120,9 @@ bool orr_pass__is_host_ahead(const OrrExec *x, uint32_t r, uint32_t key) {
     for (uint32_t m = 0; m < n; m++) {
         const uint32_t *known = x->passes->begins.key[list[m]];
         const int64_t *begin_ns = x->passes->begins.begin_ns[list[m]];
-        if (x->n_synced[list[m]] < n_synced)
+        if (*orr_exec__n_synced(x, list[m]) < n_synced)
             return false;
-        base_ns = MAX(base_ns, x->host_base_ns[list[m]]);
+        base_ns = MAX(base_ns, *orr_exec__host_base_ns(x, list[m]));
         first_ns = known[0] == key ? MIN(first_ns, begin_ns[0]) : first_ns;
         first_ns = known[1] == key ? MIN(first_ns, begin_ns[1]) : first_ns;
     }

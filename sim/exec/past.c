@@ -159,7 +159,7 @@ static bool recall_joint(const OrrExec *x, uint32_t r, uint32_t s, uint32_t aske
     for (uint32_t i = 0; i < joint->n; i++) {
         uint32_t e = (joint->first + i) % ORR_JOINT_ENDS;
         gsize row = (at * ORR_JOINT_ENDS + e) * x->n_members;
-        row += orr_exec__at(x, r, s) & (x->n_members - 1);
+        row += x->store.homes[r].member;
         if (joint->index[e] != index)
             continue;
         *end = (OrrPastEnd){x->pasts.end_ns[row], index,

@@ -61,7 +61,7 @@ bool orr_exec__note_rate(OrrExec *x, uint32_t r, bool is_outer, const uint32_t r
     for (uint32_t i = pass->n_changes; i > b->first_change && !last; i--)
         if (pass->changes[i - 1].rank == r)
             last = &pass->changes[i - 1];
-    if (memcmp(last ? last->rate : x->outer[r], to, sizeof to) == 0)
+    if (memcmp(last ? last->rate : orr_exec__outer(x, r), to, sizeof to) == 0)
         return true;
     if (!last || last->at_ns != x->now_ns)
         last = add_change(pass);
@@ -85,7 +85,7 @@ static void catch_up(OrrExec *x, uint32_t r, int64_t until_ns) {
             is_more = true;
             continue;
         }
-        memcpy(x->outer[r], c->rate, sizeof x->outer[r]);
+        memcpy(orr_exec__outer(x, r), c->rate, sizeof c->rate);
         c->is_due = false;
     }
     orr_exec__rate(x, r);
@@ -113,8 +113,8 @@ void orr_pass__end_rates(OrrExec *x, uint32_t r, bool is_replayed) {
     if (pass->n_changes == 0)
         return; /* they are what they were */
     if (!is_replayed) {
-        x->outer[r][0] = x->outer[r][1] = ORR_RATE_ONE;
-        orr_exec__lower_rate(x, r, false, x->outer[r]);
+        orr_exec__outer(x, r)[0] = orr_exec__outer(x, r)[1] = ORR_RATE_ONE;
+        orr_exec__lower_rate(x, r, false, orr_exec__outer(x, r));
     }
     orr_exec__rate(x, r);
     for (uint32_t i = b->first_change; is_replayed && i < pass->n_changes; i++) {

@@ -93,7 +93,7 @@ static bool tell_blocks(OrrExec *x, OrrPassWork *w, uint32_t m, int64_t until_ns
         orr_exec__settle_head(x, r, ORR_STREAM_COMPUTE);
         for (uint32_t i = 0; i < e->n_touched; i++)
             *orr_exec__owner_ns(x, r, e->touched[i]) += e->owner_ns[e->touched[i]];
-        x->idle_from_ns[r] = *free_ns;
+        *orr_exec__idle_from_ns(x, r) = *free_ns;
         orr_pass__end_rates(x, r, false);
         w->n_told++;
     }
@@ -284,7 +284,7 @@ static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
         const OrrPassMember *e = result_of(w, m);
         for (uint32_t i = 0; i < e->n_touched; i++)
             *orr_exec__owner_ns(x, list[m], e->touched[i]) += e->owner_ns[e->touched[i]];
-        x->idle_from_ns[list[m]] = *orr_exec__free_ns(x, list[m], ORR_STREAM_COMPUTE);
+        *orr_exec__idle_from_ns(x, list[m]) = *orr_exec__free_ns(x, list[m], ORR_STREAM_COMPUTE);
         orr_pass__end_rates(x, list[m], false);
     }
     pass->tp_completed = orr_exec__lane(x, list[0], ORR_STREAM_TP)->completed;

@@ -142,7 +142,7 @@ static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_
         uint32_t lacks = look_at_waits(x, list[i], s, &waits, &ready[i]);
         if (i == 0)
             missing = lacks;
-        if (lacks != missing || x->n_synced[list[i]] < syncs)
+        if (lacks != missing || *orr_exec__n_synced(x, list[i]) < syncs)
             return false;
     }
     if (missing) {
@@ -154,7 +154,8 @@ static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_
     orr_exec__joint_lane(x, list[0], s)->state = ORR_LANE_RUNNING;
     orr_exec__joint_lane(x, list[0], s)->pending = 1;
     for (uint32_t i = 0; i < n; i++)
-        start_ns[i] = start(x, list[i], s, &ready[i], x->host_base_ns[list[i]] + issue_ns);
+        start_ns[i] =
+            start(x, list[i], s, &ready[i], *orr_exec__host_base_ns(x, list[i]) + issue_ns);
     orr_convoy__arrive(x, list, n, s, x->bound->program->p2ps[item->what].first_part, start_ns);
     return true;
 }
@@ -176,7 +177,7 @@ static uint32_t find_waiting(OrrExec *x, const uint32_t *list, uint32_t n, uint3
         orr_exec__join(x, list[0], __builtin_ctz(left));
     *apart = 0;
     for (uint32_t i = 0; first->waiting_apart && i < n; i++)
-        *apart |= x->waiting[orr_exec__at(x, list[i], s)];
+        *apart |= *orr_exec__waiting_apart(x, list[i], s);
     first->waiting_apart = *apart;
     return first->waiting;
 }
@@ -186,7 +187,7 @@ void orr_exec__wake_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s
     uint32_t apart, all = find_waiting(x, list, n, s, &apart);
     uint32_t local = all & (1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_TP);
     for (uint32_t i = 0; i < n && apart; i++)
-        for (uint32_t left = x->waiting[orr_exec__at(x, list[i], s)]; left; left &= left - 1)
+        for (uint32_t left = *orr_exec__waiting_apart(x, list[i], s); left; left &= left - 1)
             orr_exec__try_start(x, list[i], __builtin_ctz(left));
     for (uint32_t left = all & ~local; left; left &= left - 1)
         orr_exec__start_all(x, list, n, __builtin_ctz(left));
@@ -207,21 +208,22 @@ static void prefetch(const void *first, gsize size, uint32_t n) {
 
 /* What the end of items of stream @s of all members touches. */
 void orr_together__prefetch(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
-    uint32_t row = orr_exec__row(x, list[0], s);
-    prefetch(&x->lanes[row], sizeof *x->lanes, 1);
-    prefetch(&x->free_ns[row], sizeof *x->free_ns, n);
-    prefetch(&x->start_ns[row], sizeof *x->start_ns, n);
-    prefetch(&x->arrived_ns[row], sizeof *x->arrived_ns, n);
-    prefetch(&x->preds[row], sizeof *x->preds, n);
+    uint32_t first = list[0];
+    prefetch(orr_exec__joint_lane(x, first, s), sizeof(OrrLane), 1);
+    prefetch(orr_exec__free_ns(x, first, s), sizeof(int64_t), n);
+    prefetch(orr_exec__start_ns(x, first, s), sizeof(int64_t), n);
+    prefetch(orr_exec__arrived_ns(x, first, s), sizeof(int64_t), n);
+    prefetch(orr_exec__pred(x, first, s), sizeof(OrrPredecessor), n);
     if (x->ended_mask & 1u << s)
-        prefetch(&x->ended[row], sizeof *x->ended, n);
+        prefetch(orr_exec__ended(x, first, s), sizeof(OrrEnded), n);
     if (x->charged_mask & 1u << s)
         for (int i = 0; i < 2; i++)
-            prefetch(&x->blockers[i * x->n_lanes + row], sizeof *x->blockers, n);
+            prefetch(ORR_STORED(x, first, blockers, OrrBlocker) + i * x->store.n_slots +
+                         x->row_at[s],
+                     sizeof(OrrBlocker), n);
     for (uint32_t k = ORR_STREAM_COMPUTE; k <= ORR_STREAM_TP; k++) {
-        row = orr_exec__row(x, list[0], k);
-        prefetch(&x->lanes[row], sizeof *x->lanes, 1);
-        prefetch(&x->free_ns[row], sizeof *x->free_ns, n);
+        prefetch(orr_exec__joint_lane(x, first, k), sizeof(OrrLane), 1);
+        prefetch(orr_exec__free_ns(x, first, k), sizeof(int64_t), n);
     }
     if ((x->charged_mask & 1u << s) && x->passes)
         prefetch(&x->passes->begins.blocker[list[0]], sizeof(OrrEnded), n);

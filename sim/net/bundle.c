@@ -8,6 +8,7 @@
  * nothing depends on the order. Cost: about 100 ns and 30 ns a watched use for a change. */
 #include "sim/net/fluid.h"
 
+#include "sim/base/large.h"
 #include "sim/net/fluid_priv.h"
 
 #include <string.h>
@@ -137,10 +138,12 @@ static void relocate(OrrFluid *f, uint32_t from, uint32_t to) {
 static void grow_uses(OrrFluid *f) {
     if (f->use_blocks.n <= f->cap_uses)
         return;
-    f->cap_uses = MAX(f->use_blocks.n, f->cap_uses + f->cap_uses / 2);
-    f->uses = g_renew(OrrWatched, f->uses, f->cap_uses);
-    f->use_level = g_renew(uint64_t, f->use_level, f->cap_uses);
-    f->use_free = g_renew(uint64_t, f->use_free, f->cap_uses);
+    gsize old = f->cap_uses, n = MAX(f->use_blocks.n, old + old / 2);
+    f->cap_uses = (uint32_t)n;
+    f->uses = orr_large_renew(f->uses, old * sizeof *f->uses, n * sizeof *f->uses);
+    f->use_level =
+        orr_large_renew(f->use_level, old * sizeof *f->use_level, n * sizeof *f->use_level);
+    f->use_free = orr_large_renew(f->use_free, old * sizeof *f->use_free, n * sizeof *f->use_free);
 }
 
 void orr_fluid__add_use(OrrFluid *f, uint32_t bundle, uint32_t record, const OrrUse *use) {
@@ -179,9 +182,11 @@ static uint32_t new_bundle(OrrFluid *f, const OrrActivity *a, uint64_t ceiling, 
     if (id != ORR_FLUID_NIL) {
         f->free_bundle = f->bundles[id].next_alike;
     } else {
-        if (f->n_bundles == f->cap_bundles)
-            f->bundles = orr_fluid__grow_lines(f->bundles, f->n_bundles, &f->cap_bundles,
-                                               sizeof *f->bundles);
+        if (f->n_bundles == f->cap_bundles) {
+            f->cap_bundles = MAX(64, f->cap_bundles + f->cap_bundles / 2);
+            f->bundles = orr_large_renew(f->bundles, f->n_bundles * sizeof *f->bundles,
+                                         f->cap_bundles * sizeof *f->bundles);
+        }
         id = f->n_bundles++;
     }
     OrrBundle *b = &f->bundles[id];

@@ -6,6 +6,7 @@
  * Cost: a step down each heap for an activity that is over. */
 #include "sim/net/fluid.h"
 
+#include "sim/base/large.h"
 #include "sim/net/fluid_priv.h"
 
 void orr_fluid__progress(OrrBundle *b, int64_t now_ns) {
@@ -128,8 +129,9 @@ static void grow_members(OrrFluid *f, OrrBundle *b) {
     b->member_class = is_first ? 0 : class + 1;
     b->first_member = orr_fluid__take_block(&f->member_blocks, b->member_class);
     if (f->member_blocks.n > f->cap_members) {
+        gsize had = f->cap_members * sizeof *f->members;
         f->cap_members = MAX(f->member_blocks.n, f->cap_members + f->cap_members / 2);
-        f->members = g_renew(OrrMember, f->members, f->cap_members);
+        f->members = orr_large_renew(f->members, had, f->cap_members * sizeof *f->members);
     }
     for (uint32_t i = 0; i < b->n_heap; i++)
         f->members[b->first_member + i] = f->members[old + i];
@@ -190,14 +192,13 @@ static void prefetch(const OrrFluid *f, const OrrActivity *a) {
     }
 }
 
-void orr_fluid_prefetch_ends(const OrrFluid *f, const uint32_t *activities, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++) {
-        const OrrActivity *a = &f->activities[activities[i]];
-        __builtin_prefetch(a, 1);
-        __builtin_prefetch((const char *)a + 64, 1);
-    }
-    for (uint32_t i = 0; i < n; i++)
-        prefetch(f, &f->activities[activities[i]]);
+void orr_fluid_prefetch_flow(const OrrFluid *f, uint32_t activity) {
+    __builtin_prefetch(&f->activities[activity], 1);
+    __builtin_prefetch((const char *)&f->activities[activity] + 64, 1);
+}
+
+void orr_fluid_prefetch_end(const OrrFluid *f, uint32_t activity) {
+    prefetch(f, &f->activities[activity]);
 }
 
 static void take_members(OrrFluid *f, uint32_t bundle, OrrFluidEnded ended, void *data) {
@@ -224,7 +225,6 @@ void orr_fluid_take_ended(OrrFluid *f, int64_t now_ns, OrrFluidEnded ended, void
             continue;
         }
         orr_fluid__no_end(f, id);
-        prefetch(f, &f->activities[id]);
         ended(data, id, f->activities[id].owner);
     }
 }

@@ -107,27 +107,19 @@ void orr_fluid__give_block(OrrBlocks *blocks, uint32_t class, uint32_t first) {
     orr_fluid__push(&blocks->free[class], first);
 }
 
-/* Entries that lie in cache lines of their own. */
-void *orr_fluid__grow_lines(void *lines, uint32_t n, uint32_t *capacity, gsize size) {
-    *capacity = MAX(64, *capacity + *capacity / 2);
-    void *grown = aligned_alloc(64, *capacity * size);
-    if (grown == NULL)
-        g_error("out of memory for %u activities on links", *capacity);
-    if (n > 0)
-        memcpy(grown, lines, n * size);
-    free(lines);
-    return grown;
-}
-
 static uint32_t take_activity(OrrFluid *f) {
     uint32_t id = f->free_activity;
     if (id != ORR_FLUID_NIL) {
         f->free_activity = f->activities[id].next_free;
+        if (f->free_activity != ORR_FLUID_NIL)
+            orr_fluid_prefetch_flow(f, f->free_activity);
         return id;
     }
-    if (f->n_activities == f->cap_activities)
-        f->activities = orr_fluid__grow_lines(f->activities, f->n_activities, &f->cap_activities,
-                                              sizeof *f->activities);
+    if (f->n_activities == f->cap_activities) {
+        f->cap_activities = MAX(64, f->cap_activities + f->cap_activities / 2);
+        f->activities = orr_large_renew(f->activities, f->n_activities * sizeof *f->activities,
+                                        f->cap_activities * sizeof *f->activities);
+    }
     return f->n_activities++;
 }
 
@@ -191,8 +183,9 @@ static void join_links(OrrFluid *f, uint32_t id) {
     if (a->n_uses > 0)
         a->first_record = orr_fluid__take_block(&f->record_blocks, class);
     if (f->record_blocks.n > f->cap_records) {
+        gsize old = f->cap_records * sizeof *f->records;
         f->cap_records = MAX(f->record_blocks.n, f->cap_records + f->cap_records / 2);
-        f->records = g_renew(OrrRecord, f->records, f->cap_records);
+        f->records = orr_large_renew(f->records, old, f->cap_records * sizeof *f->records);
     }
     for (uint32_t u = 0; u < a->n_uses; u++) {
         const OrrUse *use = &a->uses[u];

@@ -272,7 +272,6 @@ static inline uint32_t orr_fluid__class(uint32_t n) {
 /* fluid.c */
 uint32_t orr_fluid__take_block(OrrBlocks *blocks, uint32_t class);
 void orr_fluid__give_block(OrrBlocks *blocks, uint32_t class, uint32_t first);
-void *orr_fluid__grow_lines(void *lines, uint32_t n, uint32_t *capacity, gsize size);
 void orr_fluid__mark_dirty(OrrFluid *f, uint32_t link);
 /* Work that the activity has yet to do, now. */
 OrrWide orr_fluid__left(const OrrFluid *f, const OrrActivity *a);

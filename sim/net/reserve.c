@@ -37,6 +37,11 @@ void orr_fluid_prefetch(const OrrFluid *f, uint32_t link) {
     __builtin_prefetch(&f->links[link], 1);
 }
 
+void orr_fluid_prefetch_start(const OrrFluid *f, uint32_t link) {
+    __builtin_prefetch(&f->links[link], 1);
+    __builtin_prefetch((const char *)&f->links[link] + 64, 1);
+}
+
 bool orr_fluid_reserve(OrrFluid *f, const OrrReserve *r) {
     for (uint32_t u = 0; u < r->n_uses; u++) {
         OrrLinkState *l = &f->links[r->uses[u].constraint];

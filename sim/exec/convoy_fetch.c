@@ -1,0 +1,52 @@
+/* What convoys will touch soon is fetched ahead: transfers that start or end in the fluid are many
+ * at a time, each with places, flows and links that nothing has touched since the last one. Nothing
+ * here is needed for a result. */
+#include "sim/exec/convoy.h"
+
+/* Transfers between one whose memory is asked for and the one in hand. */
+#define AHEAD 8u
+
+static void fetch_place(const OrrPlace *place) {
+    __builtin_prefetch(place, 1);
+    __builtin_prefetch((const char *)place + 64, 1);
+}
+
+void orr_convoy__fetch_places(const OrrExec *x, const OrrConvoy *c) {
+    const uint32_t *places = x->convoys->places + c->first;
+    for (uint32_t i = 0; i < c->n; i++)
+        fetch_place(&x->places[places[i]]);
+}
+
+/* A transfer starts in the fluid: as a rule those of the other members do soon. */
+void orr_convoy__starts(OrrExec *x, uint32_t id) {
+    OrrConvoy *c = &x->convoys->convoys[x->places[id].convoy];
+    const uint32_t *places = x->convoys->places + c->first;
+    if (c->has_started || c->n_unknown == 0)
+        return;
+    c->has_started = true;
+    orr_convoy__fetch_places(x, c);
+    for (uint32_t i = 0; i < c->n; i++) {
+        const OrrPlace *place = &x->places[places[i]];
+        for (uint32_t u = 0; u < place->n_uses && !place->is_booked; u++)
+            orr_fluid_prefetch_start(x->fluid, place->uses[u].constraint);
+    }
+}
+
+void orr_convoy__fetch_told(const OrrExec *x, uint32_t k) {
+    const OrrConvoys *v = x->convoys;
+    if (k + AHEAD < v->n_told)
+        fetch_place(&x->places[v->told[k + AHEAD]]);
+}
+
+void orr_convoy__fetch_ended(const OrrExec *x, uint32_t k) {
+    const OrrConvoys *v = x->convoys;
+    for (uint32_t ahead = 1; ahead <= 3 && k + ahead * AHEAD < v->n_ended; ahead++) {
+        const OrrPlace *place = &x->places[v->ended[k + ahead * AHEAD]];
+        if (ahead == 3)
+            fetch_place(place);
+        else if (ahead == 2)
+            orr_fluid_prefetch_flow(x->fluid, place->flow);
+        else if (place->is_flowing)
+            orr_fluid_prefetch_end(x->fluid, place->flow);
+    }
+}
