@@ -37,8 +37,6 @@ static void link_late(OrrExec *x, uint32_t id) {
 /* Whether transfers of it may be in the fluid and end with it, whenever that may be: the next ones
  * would be seen, so it lands before these can start. */
 static bool bind_to_land(OrrExec *x, uint32_t id) {
-    if (g_getenv("NOBIND"))
-        return false;
     OrrConvoy *c = &x->convoys->convoys[id];
     const OrrPlace *place = &x->places[x->convoys->places[c->first]];
     uint16_t local = 1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_TP;
