@@ -295,11 +295,11 @@ static bool is_at(const OrrLane *l, const OrrLane *first) {
 
 /* The members of an island are at the begin of the call at which the first of them is, if that is
  * a pass. */
-static bool check_in(OrrExec *x, OrrIslandPass *pass, bool is_in_step) {
+static bool check_in(OrrExec *x, OrrIslandPass *pass) {
     uint32_t n = pass->n, r = pass->first;
     const OrrLane *c = orr_exec__lane(x, r, ORR_STREAM_COMPUTE),
                   *t = orr_exec__lane(x, r, ORR_STREAM_TP);
-    if (c->state != ORR_LANE_BLOCKED || !pass->calls[c->call])
+    if (c->state != ORR_LANE_BLOCKED || c->item != 0 || !pass->calls[c->call])
         return false;
     Call call = call_of(x, r, c);
     if (pass->released >= call.key)
@@ -309,7 +309,7 @@ static bool check_in(OrrExec *x, OrrIslandPass *pass, bool is_in_step) {
         return false;
     bool is_joint = n > 1 && orr_exec__join(x, r, ORR_STREAM_COMPUTE) &&
                     (!has_tp || orr_exec__join(x, r, ORR_STREAM_TP));
-    for (uint32_t m = 0; m < n && !is_in_step && !is_joint; m++) {
+    for (uint32_t m = 0; m < n && !is_joint; m++) {
         if (!is_at(orr_exec__lane(x, pass->list[m], ORR_STREAM_COMPUTE), c) ||
             (has_tp && !is_at(orr_exec__lane(x, pass->list[m], ORR_STREAM_TP), c)))
             return false;
@@ -325,9 +325,5 @@ static bool check_in(OrrExec *x, OrrIslandPass *pass, bool is_in_step) {
 }
 
 bool orr_exec__check_in_all(OrrExec *x, uint32_t island) {
-    return x->passes && check_in(x, &x->passes->islands[island], false);
-}
-
-bool orr_pass__check_in(OrrExec *x, OrrIslandPass *pass) {
-    return check_in(x, pass, true);
+    return x->passes && check_in(x, &x->passes->islands[island]);
 }

@@ -235,16 +235,15 @@ void orr_pass__end_rates(OrrExec *x, uint32_t r, bool is_replayed);
 void orr_pass__trim_rates(OrrExec *x, uint32_t r);
 
 /* check_in.c */
-/* The same as orr_exec__check_in_all for members all of whose streams are at one item. */
-bool orr_pass__check_in(OrrExec *x, OrrIslandPass *pass);
 void orr_pass__needs_new(const OrrExec *x);
 void orr_pass__needs_clear(const OrrExec *x);
 /* tail.c */
 void orr_pass__classes_new(OrrExec *x);
 void orr_pass__classes_clear(OrrExec *x);
-/* The pass, evaluated but for its tail, ends with @tail. */
+/* A pass of @segment is evaluated soon. */
 void orr_pass__tail_prefetch(const OrrExec *x, const OrrIslandPass *pass,
                              const OrrCompiledSegment *segment);
+/* The pass, evaluated but for its tail, ends with @tail. */
 void orr_pass__tail_take(const OrrExec *x, OrrPassWork *w, const OrrPassTail *tail);
 /* The island has taken the tail of pass @w, if it has one. */
 void orr_pass__tail_count(OrrExec *x, OrrIslandPass *pass, const OrrPassWork *w);

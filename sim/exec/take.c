@@ -291,8 +291,7 @@ static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
     end_pass(x, pass, w, list);
     for (uint32_t k = 0; k < n_lanes; k++)
         orr_exec__wake_all(x, list, n, orr_pass_lane[k]);
-    if (n_lanes == 1 || !orr_pass__check_in(x, pass))
-        go_on(x, list, n);
+    go_on(x, list, n);
 }
 
 /* What a pass touches, and its end. */
