@@ -99,6 +99,7 @@ OrrRecordFit *orr_fit_records(const OrrRecordRows *rows, const OrrGpu *gpu, cons
     fit->set->source = g_strdup("records of orrery-calibrate");
     fit->set->is_training = true;
     fit->set->clock_share = clock_share(rows, gpu);
+    fit->set->throttled_ns = ORR_THROTTLED_NS;
     OrrFitWork w = {rows, gpu, fit};
     orr_fit__products(&w);
     orr_fit__streams(&w);

@@ -152,8 +152,8 @@ OrrSurfaceSet *orr_tables_read(OrrKeys *keys) {
     set->source = g_strdup(orr_keys_string(keys, "table", "source", NULL, ORR_KEY_REQUIRED));
     set->clock_share = orr_keys_number(keys, "table", "clock_share", ORR_DIM_NONE, 0.1, 1.2, 1.0,
                                        ORR_KEY_REQUIRED);
-    set->throttled_ns =
-        orr_keys_number(keys, "table", "throttled", ORR_DIM_TIME, 0, 1e12, 0, ORR_KEY_QUIET);
+    set->throttled_ns = orr_keys_number(keys, "table", "throttled", ORR_DIM_TIME, 0, 1e12,
+                                        ORR_THROTTLED_NS, ORR_KEY_QUIET);
     set->is_training = orr_keys_enum(keys, "table", "stack", stacks, 0, ORR_KEY_QUIET) == 1;
     g_auto(GStrv) group = orr_keys_strings(keys, "table", "surfaces", ORR_KEY_REQUIRED);
     uint32_t n = group ? g_strv_length(group) : 0;
@@ -260,11 +260,9 @@ static void put_set(GString *out, const OrrSurfaceSet *set) {
                            "[table]\ngpu = %s\nname = %s\nsource = %s\nclock_share = ", set->gpu,
                            set->name, set->source);
     put_number(out, "%.5g", set->clock_share);
-    if (set->throttled_ns > 0.0) {
-        g_string_append(out, "\nthrottled = ");
-        put_number(out, "%.4g", set->throttled_ns / 1e6); /* ns a millisecond */
-        g_string_append(out, " ms");
-    }
+    g_string_append(out, "\nthrottled = ");
+    put_number(out, "%.4g", set->throttled_ns / 1e6); /* ns a millisecond */
+    g_string_append(out, " ms");
     if (set->is_training)
         g_string_append(out, "\nstack = training");
     g_string_append(out, "\nsurfaces = ");

@@ -34,6 +34,29 @@ static OrrSurfaceSet *small_set(void) {
     return set;
 }
 
+/* Tables of before the key was there: as H100's rows have it. */
+static void test_tables_without_throttled_take_that_of_h100(void **state) {
+    (void)state;
+    OrrSurfaceSet *set = small_set();
+    g_autofree char *text = orr_tables_format(set);
+    char *key = strstr(text, "throttled = 25.6 ms\n");
+    assert_non_null(key);
+    memmove(key, key + strlen("throttled = 25.6 ms\n"),
+            strlen(key) - strlen("throttled = 25.6 ms\n") + 1);
+    g_autoptr(GError) error = NULL;
+    OrrSurfaceSet *back = orr_tables_parse("test.ini", text, strlen(text), &error);
+    assert_non_null(back);
+    assert_near(back->throttled_ns, 12.8e6, 1e-9);
+    orr_surface_set_free(back);
+    set->throttled_ns = 0;
+    g_autofree char *none = orr_tables_format(set);
+    back = orr_tables_parse("test.ini", none, strlen(none), &error);
+    assert_non_null(back);
+    assert_true(back->throttled_ns == 0.0);
+    orr_surface_set_free(back);
+    orr_surface_set_free(set);
+}
+
 static void test_tables_a_set_written_and_read_back_is_the_same(void **state) {
     (void)state;
     OrrSurfaceSet *set = small_set();
@@ -123,6 +146,7 @@ static void test_tables_shipped_files_load_and_say_where_they_come_from(void **s
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables_a_set_written_and_read_back_is_the_same),
+        cmocka_unit_test(test_tables_without_throttled_take_that_of_h100),
         cmocka_unit_test(test_tables_surface_is_exact_on_knots_and_constant_beyond),
         cmocka_unit_test(test_tables_bad_files_are_refused_by_key),
         cmocka_unit_test(test_tables_shipped_files_load_and_say_where_they_come_from),

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 
 #define ORR_SURFACE_AXES 3
+/* OrrSurfaceSet.throttled_ns where nothing is said of it: what the rows of H100 show
+ * (doc/models/kernels.md, "Sustained clocks"). */
+#define ORR_THROTTLED_NS 12.8e6
 typedef struct {
     OrrKernelKind kind;
     OrrDtype dtype;
