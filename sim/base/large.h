@@ -4,6 +4,8 @@
 
 #include <glib.h>
 
+#define ORR_LINE 64u /* bytes of a cache line */
+
 /* @bytes of zeros that begin a pair of cache lines; from a megabyte on in large pages, where the
  * system has them. Never NULL; free(), or g_free() where the owner frees by that. */
 void *orr_large_new(gsize bytes);

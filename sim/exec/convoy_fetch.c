@@ -28,7 +28,7 @@ void orr_convoy__starts(OrrExec *x, uint32_t id) {
     for (uint32_t i = 0; i < c->n; i++) {
         const OrrPlace *place = &x->places[places[i]];
         for (uint32_t u = 0; u < place->n_uses && !place->is_booked; u++)
-            orr_fluid_prefetch_start(x->fluid, place->uses[u].constraint);
+            orr_fluid_prefetch_use(x->fluid, place->uses[u].constraint);
     }
 }
 

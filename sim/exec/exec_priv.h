@@ -199,7 +199,7 @@ typedef struct OrrConvoys OrrConvoys;
 
 /* Where a rank's part of its island's block is. */
 typedef struct {
-    uint32_t line; /* of 64 bytes: first of the block */
+    uint32_t line; /* of ORR_LINE bytes: first of the block */
     uint32_t member;
 } OrrHome;
 

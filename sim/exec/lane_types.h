@@ -31,7 +31,7 @@ typedef struct {
     int64_t end_ns;
 } OrrBlocker;
 
-/* Where a stream is in its program; its times lie apart, see OrrExec. The members of an island are
+/* Where a stream is in its program; its times lie apart, see stored.h. The members of an island are
  * at one place as a rule, and then the first of them stands for all (lanes.c). */
 typedef struct {
     uint32_t head;       /* item of the compiled program; valid unless the lane is done */
@@ -46,8 +46,8 @@ typedef struct {
     /* of the first member only, for all */
     uint8_t is_apart; /* each member has its own lane */
     uint16_t waiting; /* streams that are not apart whose heads wait for this one, a bit each */
-    uint16_t
-        waiting_apart; /* the same of the others, of some member: see OrrExec.waiting, or more */
+    uint16_t waiting_apart; /* the same of the others, of some member: see orr_exec__waiting_apart;
+                               or more */
 } OrrLane;
 
 G_STATIC_ASSERT(sizeof(OrrLane) == 32 && ORR_N_STREAMS < 16);

@@ -2,11 +2,13 @@
 #ifndef ORR_EXEC_STORED_H
 #define ORR_EXEC_STORED_H
 
+#include "sim/base/large.h"
 #include "sim/exec/exec_priv.h"
 
 /* The array of a kind in the block of the island of @r. */
 #define ORR_STORED(x, r, kind, type)                                                               \
-    ((type *)(void *)((x)->store.bytes + (gsize)(x)->store.homes[r].line * 64 + (x)->store.kind))
+    ((type *)(void *)((x)->store.bytes + (gsize)(x)->store.homes[r].line * ORR_LINE +              \
+                      (x)->store.kind))
 
 /* Where what belongs to stream @s of rank @r lies in an array of streams. */
 static inline uint32_t orr_exec__slot(const OrrExec *x, uint32_t r, uint32_t s) {

@@ -87,7 +87,7 @@ void orr_pass__tail_prefetch(const OrrExec *x, const OrrIslandPass *pass,
         return;
     const OrrPassTail *tail = pass->class->tails[x->passes->tail_of[s]];
     gsize n = sizeof *tail + (pass->n + 2) * sizeof(int64_t); /* as a rule an end each is asked */
-    for (gsize i = 0; tail && i < n; i += 64)
+    for (gsize i = 0; tail && i < n; i += ORR_LINE)
         __builtin_prefetch((const char *)tail + i, 0);
 }
 

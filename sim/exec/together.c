@@ -198,11 +198,9 @@ void orr_exec__wake_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s
             orr_exec__try_start(x, list[i], __builtin_ctz(left));
 }
 
-#define LINE 64u /* bytes of a cache line */
-
 /* Of @n entries of @size from @first on. */
 static void prefetch(const void *first, gsize size, uint32_t n) {
-    for (gsize i = 0; i < n * size; i += LINE)
+    for (gsize i = 0; i < n * size; i += ORR_LINE)
         __builtin_prefetch((const char *)first + i, 1);
 }
 

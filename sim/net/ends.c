@@ -183,22 +183,17 @@ int64_t orr_fluid_next_end(OrrFluid *f) {
     return INT64_MAX;
 }
 
-/* It will be ended soon. */
-static void prefetch(const OrrFluid *f, const OrrActivity *a) {
-    for (uint32_t u = 0; u < a->n_uses && u < ORR_FLUID_MAX_KEY; u++) {
-        __builtin_prefetch(&f->records[a->first_record + u], 1);
-        __builtin_prefetch(&f->links[a->uses[u].constraint], 1);
-        __builtin_prefetch((const char *)&f->links[a->uses[u].constraint] + 64, 1);
-    }
-}
-
 void orr_fluid_prefetch_flow(const OrrFluid *f, uint32_t activity) {
     __builtin_prefetch(&f->activities[activity], 1);
     __builtin_prefetch((const char *)&f->activities[activity] + 64, 1);
 }
 
 void orr_fluid_prefetch_end(const OrrFluid *f, uint32_t activity) {
-    prefetch(f, &f->activities[activity]);
+    const OrrActivity *a = &f->activities[activity];
+    for (uint32_t u = 0; u < a->n_uses && u < ORR_FLUID_MAX_KEY; u++) {
+        __builtin_prefetch(&f->records[a->first_record + u], 1);
+        orr_fluid_prefetch_use(f, a->uses[u].constraint);
+    }
 }
 
 static void take_members(OrrFluid *f, uint32_t bundle, OrrFluidEnded ended, void *data) {

@@ -59,9 +59,9 @@ typedef struct {
     uint64_t top_bytes_per_s, scale; /* its top as the fluid has it; orr_fluid_scale */
 } OrrReserve;
 uint64_t orr_fluid_scale(uint32_t weight, const OrrUse *uses, uint32_t n_uses);
-/* Room is asked for on the link soon; an activity starts on it soon. */
+/* Room is asked for on the link soon; an activity starts or ends on it soon. */
 void orr_fluid_prefetch(const OrrFluid *f, uint32_t link);
-void orr_fluid_prefetch_start(const OrrFluid *f, uint32_t link);
+void orr_fluid_prefetch_use(const OrrFluid *f, uint32_t link);
 /* The activity ends soon: itself; what it uses, once that has come. */
 void orr_fluid_prefetch_flow(const OrrFluid *f, uint32_t activity);
 void orr_fluid_prefetch_end(const OrrFluid *f, uint32_t activity);

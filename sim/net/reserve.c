@@ -37,7 +37,7 @@ void orr_fluid_prefetch(const OrrFluid *f, uint32_t link) {
     __builtin_prefetch(&f->links[link], 1);
 }
 
-void orr_fluid_prefetch_start(const OrrFluid *f, uint32_t link) {
+void orr_fluid_prefetch_use(const OrrFluid *f, uint32_t link) {
     __builtin_prefetch(&f->links[link], 1);
     __builtin_prefetch((const char *)&f->links[link] + 64, 1);
 }
