@@ -27,6 +27,7 @@ typedef struct {
     bool is_paced;   /* and sends follow each other closely, from stage to stage, as a rule alone */
     bool is_crowded; /* paced, and most sends find a ring on their links; both streams of a pass
                       * wait for what is received */
+    bool is_brief;   /* crowded: all sends are short */
     uint32_t mixed;  /* paced: calls that send the other of two messages, a bit each */
     RandomSegment segments[RANDOM_MAX_SEGMENTS];
     OrrBuilder *b;

@@ -90,7 +90,8 @@ static void fly_booked(OrrExec *x, uint32_t id, int64_t first_ns, int64_t last_n
     OrrConvoy *c = &x->convoys->convoys[id];
     const uint32_t *places = x->convoys->places + c->first;
     bool is_late = first_ns != last_ns;
-    if (is_late && (last_ns - first_ns >= x->convoys->least_ns || !orr_convoy__can_be_late(x, c))) {
+    if (is_late && (last_ns - first_ns >= x->convoys->least_ns || !orr_convoy__can_be_late(x, c) ||
+                    !are_in_step(x, c))) {
         for (uint32_t i = 0; i < c->n; i++)
             orr_exec__push_end(x, places[i], x->places[places[i]].due_ns);
         return;
