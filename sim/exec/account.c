@@ -128,6 +128,14 @@ static void check_account(const OrrExec *x, uint32_t r, uint32_t step) {
                 r, step, sum, x->now_ns - begin);
 }
 
+static int64_t last_end_ns(const OrrExec *x, uint32_t step) {
+    const int64_t *ends_ns = x->end_ns + (gsize)step * x->bound->n_ranks;
+    int64_t end_ns = INT64_MIN;
+    for (uint32_t r = 0; r < x->bound->n_ranks; r++)
+        end_ns = MAX(end_ns, ends_ns[r]);
+    return end_ns;
+}
+
 /* Rank @r has ended step @step, with an item of stream @s: its account of the step is complete. */
 void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step) {
     uint32_t n = x->bound->n_ranks;
@@ -158,6 +166,8 @@ void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step) {
     int64_t length;
     x->ended_step = step;
     x->is_over = orr_steady_is_reached(x->end_ns, n, step, &length) || step + 1 == x->max_steps;
+    if (x->is_over)
+        x->stop_ns = last_end_ns(x, step);
     /* sums of a window that will be used again start from zero */
     uint32_t m = x->bound->program->n_colls + x->bound->program->n_p2ps;
     if (!x->is_over && x->causes)
@@ -192,6 +202,18 @@ static void mean_account(const OrrExec *x, const int64_t *windows, OrrExecResult
     result->account_ns[largest] += rest;
 }
 
+/* A meeting that was not over yet when the step ended is not told: its first ones came before. */
+static void drop_unfinished(const OrrExec *x, uint32_t coll, int64_t *at_ns) {
+    const OrrBoundGroup *g = &x->bound->groups[x->bound->program->colls[coll].group];
+    for (uint32_t i = 0; i < g->n_groups; i++) {
+        bool is_known = true;
+        for (uint32_t m = g->first_member[i]; m < g->first_member[i + 1]; m++)
+            is_known &= at_ns[g->members[m]] >= 0;
+        for (uint32_t m = g->first_member[i]; !is_known && m < g->first_member[i + 1]; m++)
+            at_ns[g->members[m]] = -1;
+    }
+}
+
 /* Launches of step @step, those before @end_ns. */
 static int64_t *launches_of(const OrrExec *x, uint32_t step, int64_t end_ns) {
     gsize n = (gsize)x->bound->program->n_colls * x->bound->n_ranks;
@@ -201,6 +223,8 @@ static int64_t *launches_of(const OrrExec *x, uint32_t step, int64_t end_ns) {
         bool is_known = launches[i].step == step + 1 && launches[i].at_ns < end_ns;
         at_ns[i] = is_known ? launches[i].at_ns : -1;
     }
+    for (uint32_t c = 0; c < x->bound->program->n_colls; c++)
+        drop_unfinished(x, c, at_ns + (gsize)c * x->bound->n_ranks);
     return at_ns;
 }
 
@@ -212,9 +236,7 @@ void orr_exec__result(OrrExec *x, OrrExecResult *result) {
         orr_pass__tails_charge(x, &x->passes->islands[i]);
     orr_steady_is_reached(x->end_ns, n, 0, &result->first_step_ns);
     result->is_periodic = orr_steady_is_reached(x->end_ns, n, k, &length);
-    int64_t end = INT64_MIN;
-    for (uint32_t r = 0; r < n; r++)
-        end = MAX(end, x->end_ns[(gsize)k * n + r]);
+    int64_t end = last_end_ns(x, k);
     result->step_time_ns = orr_steady_step_time_ns(x->end_ns, n, k);
     result->step_begin_ns = end - length;
     result->n_steps = k + 1;

@@ -40,6 +40,7 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     x->to_end = g_new(uint32_t, x->max_steps);
     x->sums = g_new0(OrrCommSum, (gsize)ORR_WINDOWS * (n_comms + 1));
     x->ended_step = x->next_island = ORR_NONE;
+    x->stop_ns = INT64_MAX;
     for (uint32_t k = 0; k < x->max_steps; k++)
         x->to_end[k] = bound->n_ranks;
     for (uint32_t r = 0; r < bound->n_ranks; r++) {
@@ -170,12 +171,12 @@ static void tell_progress(const OrrExec *x) {
 }
 
 /* All events of an instant have been handled: on to the next, at which the queue has one or a
- * transfer in the fluid is over; false if there is none. */
+ * transfer in the fluid is over; false if there is none before the end of the last step. */
 static bool advance(OrrExec *x) {
     settle(x);
     int64_t next_ns = x->queue.n > 0 ? x->queue.heap[0].time_ns : INT64_MAX;
     int64_t end_ns = x->fluid ? orr_fluid_next_end(x->fluid) : INT64_MAX;
-    if (MIN(next_ns, end_ns) == INT64_MAX)
+    if (MIN(next_ns, end_ns) >= x->stop_ns)
         return false;
     x->global_ns = x->now_ns = MIN(next_ns, end_ns);
     if (end_ns <= next_ns) {
@@ -186,7 +187,7 @@ static bool advance(OrrExec *x) {
 }
 
 static void loop(OrrExec *x) {
-    while (!x->is_over && !x->mismatch) {
+    while (x->global_ns < x->stop_ns && !x->mismatch) {
         if (x->next_island != ORR_NONE) {
             uint32_t island = x->next_island;
             x->next_island = ORR_NONE;

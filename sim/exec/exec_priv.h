@@ -262,6 +262,7 @@ typedef struct {
     OrrConvoys *convoys; /* NULL: each send on its own */
     uint32_t ended_step; /* the last step that all ranks have ended, ORR_NONE at first */
     bool is_over;
+    int64_t stop_ns; /* the end of the last step, which some are ahead of; INT64_MAX: not known */
     uint64_t n_events, n_taken; /* handled; taken from the global queue */
     char *mismatch;             /* two members brought different collectives */
 } OrrExec;

@@ -131,7 +131,7 @@ void orr_exec__run_island(OrrExec *x, uint32_t i) {
     x->is_ahead = true;
     island->queued_ns = INT64_MIN; /* while it runs, pushes need no announcement */
     while (island->queue.n > 0 && island->queue.heap[0].time_ns <= horizon(x, island) &&
-           !x->is_over && !x->mismatch)
+           island->queue.heap[0].time_ns < x->stop_ns && !x->mismatch)
         take_event(x, island);
     x->is_ahead = false;
     x->now_ns = x->global_ns;
@@ -147,7 +147,7 @@ void orr_exec__catch_up_island(OrrExec *x, uint32_t i) {
     g_assert(!x->is_ahead);
     x->is_ahead = true;
     island->queued_ns = INT64_MIN;
-    while (island->queue.n > 0 && island->queue.heap[0].time_ns < x->global_ns && !x->is_over &&
+    while (island->queue.n > 0 && island->queue.heap[0].time_ns < MIN(x->global_ns, x->stop_ns) &&
            !x->mismatch)
         take_event(x, island);
     x->is_ahead = false;
