@@ -2,6 +2,7 @@
 #include "sim/exec/cause.h"
 
 #include "sim/base/large.h"
+#include "sim/exec/steady.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,16 +26,17 @@ static void lates_new(OrrExec *x) {
         c->lates[i] = no_met;
 }
 
-void orr_exec__causes_new(OrrExec *x) {
+void orr_exec__causes_new(OrrExec *x, uint32_t first_step) {
     if (!x->options->has_path)
         return;
     uint32_t n = x->bound->n_ranks;
     OrrCauses *c = x->causes = g_new0(OrrCauses, 1);
     lates_new(x);
     c->syncs = g_new(uint32_t, (gsize)n + 1);
-    c->is_first = g_new(uint8_t, (gsize)n + 1);
+    c->is_early = g_new(uint8_t, (gsize)n + 1);
     /* the mean of jitter looks at what lies before the step, too */
-    memset(c->is_first, x->max_steps > 1 && !(x->options->jitter_frac > 0), (gsize)n + 1);
+    c->first_step = x->options->jitter_frac > 0 ? 0 : MIN(first_step, x->max_steps - 1);
+    memset(c->is_early, c->first_step > 0, (gsize)n + 1);
     c->ends = g_new0(OrrStepCause, x->max_steps);
     c->floor_ns = INT64_MIN;
     for (uint32_t r = 0; r < n; r++) {
@@ -57,16 +59,18 @@ void orr_exec__causes_clear(OrrExec *x) {
     g_free(c->before);
     free(c->lates);
     g_free(c->syncs);
-    g_free(c->is_first);
+    g_free(c->is_early);
     g_free(c->ends);
     g_free(c->ways);
     g_free(c->way_records);
     g_free(c);
 }
 
+/* As a rule up to the next clearing up at once: what is not touched takes no memory. */
 static void grow(OrrCauses *c, uint32_t n_words) {
     gsize old = c->n_words > 0 ? c->capacity / 64 + 1 : 0;
-    c->capacity += c->capacity / 2 + LEAST_WORDS + n_words;
+    c->capacity = MAX(c->limit + c->limit / 16, c->capacity + c->capacity / 2);
+    c->capacity += LEAST_WORDS + n_words;
     c->words = orr_large_renew(c->words, c->n_words * sizeof *c->words,
                                (gsize)c->capacity * sizeof *c->words);
     c->starts = orr_large_renew(c->starts, old * sizeof *c->starts,
@@ -91,18 +95,18 @@ static void end_with(OrrExec *x, uint32_t r, uint32_t s, uint32_t id) {
     *orr_exec__lane_cause(x, r, s) = (OrrLaneCause){id, ORR_NONE};
 }
 
-/* An item of a step that is never told ends. */
-static bool ends_first(OrrExec *x, uint32_t r, uint32_t s) {
-    if (x->causes->is_first[r])
+/* An item of a step that is hardly ever told ends. */
+static bool ends_early(OrrExec *x, uint32_t r, uint32_t s) {
+    if (x->causes->is_early[r])
         end_with(x, r, s, ORR_NONE);
-    return x->causes->is_first[r];
+    return x->causes->is_early[r];
 }
 
 /* A block of the stream ends now. */
 void orr_exec__cause_block(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     const OrrPredecessor *before = orr_exec__pred(x, r, s);
     uint32_t id;
-    if (ends_first(x, r, s))
+    if (ends_early(x, r, s))
         return;
     OrrCause *cause = orr_exec__cause_add(x, ORR_CAUSE_BLOCK, ORR_CAUSE_N_NS, &id);
     cause->rank = r;
@@ -149,7 +153,7 @@ static uint32_t record_of(OrrExec *x, OrrMet *met) {
 
 /* The collective of the stream ends now with the meeting. */
 void orr_exec__cause_coll(OrrExec *x, uint32_t r, uint32_t s, OrrMet *met) {
-    if (!ends_first(x, r, s))
+    if (!ends_early(x, r, s))
         end_with(x, r, s, record_of(x, met));
 }
 
@@ -161,7 +165,7 @@ static OrrMet *late_of(const OrrExec *x, uint32_t r, uint32_t s) {
  * both sides share a record. */
 static void end_sent(OrrExec *x, uint32_t r, uint32_t s, OrrMet *met) {
     int64_t arrived_ns = met->ns[ORR_CAUSE_ARRIVED];
-    if (ends_first(x, r, s))
+    if (ends_early(x, r, s))
         return;
     if (arrived_ns >= *orr_exec__start_ns(x, r, s)) {
         end_with(x, r, s, record_of(x, met));
@@ -205,7 +209,7 @@ void orr_exec__cause_batch(OrrExec *x, uint32_t r, uint32_t s) {
 /* The rank has ended the step with the last item of stream @s. */
 void orr_exec__cause_step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step) {
     OrrStepCause *end = &x->causes->ends[step];
-    x->causes->is_first[r] = 0;
+    x->causes->is_early[r] = step + 1 < x->causes->first_step;
     if (x->now_ns < end->end_ns || (x->now_ns == end->end_ns && r > end->spot.rank))
         return;
     *end = (OrrStepCause){x->now_ns,
@@ -213,6 +217,16 @@ void orr_exec__cause_step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step)
                            .rank = r,
                            .stream = s,
                            .index = orr_exec__lane(x, r, s)->completed - 1}};
+}
+
+/* Whether what is told of begins in a step of which there are no records. */
+bool orr_exec__causes_are_short(const OrrExec *x) {
+    const OrrCauses *c = x->causes;
+    uint32_t k = x->ended_step;
+    if (!c || c->first_step == 0)
+        return false;
+    int64_t length = orr_steady_step_time_ns(x->end_ns, x->bound->n_ranks, k);
+    return c->ends[k].end_ns - length < c->ends[c->first_step - 1].end_ns;
 }
 
 /* All have ended step @step, and another one is to come. The step that is told will begin at the

@@ -61,9 +61,9 @@ struct OrrCauses {
     uint64_t *marks;                   /* the same: to be kept */
     uint32_t *before;                  /* of 64 words each: words to be kept before */
     uint32_t *syncs;                   /* [n_ranks] what the last host synchronisation waited for */
-    /* [n_ranks] has yet to end the first step: until then records are not needed, since the step
-     * that is told is a later one */
-    uint8_t *is_first;
+    /* The first step of which ranks leave records: as a rule that is told, or one after it. */
+    uint32_t first_step;
+    uint8_t *is_early;              /* [n_ranks] is in a step before that */
     uint8_t late_of[ORR_N_STREAMS]; /* below n_lates; UINT8_MAX: no stream of batches */
     uint32_t n_lates;
     OrrMet *lates;      /* [n_ranks * n_lates] of a batch under way: who came last so far */
@@ -99,7 +99,8 @@ void orr_exec__cause_part(OrrExec *x, uint32_t r, uint32_t s, OrrMet *met);
 void orr_exec__cause_batch(OrrExec *x, uint32_t r, uint32_t s);
 void orr_exec__cause_step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step);
 void orr_exec__cause_floor(OrrExec *x, uint32_t step);
-void orr_exec__causes_new(OrrExec *x);
+void orr_exec__causes_new(OrrExec *x, uint32_t first_step);
+bool orr_exec__causes_are_short(const OrrExec *x);
 void orr_exec__causes_clear(OrrExec *x);
 /* clear_up.c */
 void orr_exec__causes_clear_up(OrrExec *x);

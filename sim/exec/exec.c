@@ -19,7 +19,8 @@ void orr_exec__show(const OrrExec *x, const OrrSpan *span) {
     o->probe->span(o->probe->data, &cut);
 }
 
-static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *options) {
+static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *options,
+                      uint32_t first_step) {
     x->bound = bound;
     x->options = options;
     x->max_steps = options->max_steps ? options->max_steps : ORR_STEADY_MAX_STEPS;
@@ -49,7 +50,7 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
             x->ranks[r].rate[c] = orr_exec__outer(x, r)[c] = ORR_RATE_ONE;
         x->ranks[r].sync_index = ORR_NONE;
     }
-    orr_exec__causes_new(x);
+    orr_exec__causes_new(x, first_step);
     if (options->has_launches)
         x->launches = orr_large_new((gsize)ORR_LAUNCH_STEPS * bound->program->n_colls *
                                     bound->n_ranks * sizeof *x->launches);
@@ -245,23 +246,37 @@ static void count(const OrrExec *x, OrrExecResult *result) {
     result->n_headroom = stats.headroom + x->n_booked;
 }
 
-OrrExecResult *orr_exec_run(const OrrBound *bound, const OrrExecOptions *options, GError **error) {
+/* Ranks leave records for the path from @first_step on; NULL without @error: that is too late. */
+static OrrExecResult *run(const OrrBound *bound, const OrrExecOptions *options, uint32_t first_step,
+                          GError **error) {
     OrrExec *x = g_new0(OrrExec, 1);
     OrrExecResult *result = NULL;
-    exec_init(x, bound, options);
+    exec_init(x, bound, options, first_step);
     start_all(x);
     loop(x);
     if (x->mismatch)
         orr_fail_input(error, "%s", x->mismatch);
     else if (!x->is_over)
         stuck(x, error);
-    else {
+    else if (!orr_exec__causes_are_short(x)) {
         result = g_new0(OrrExecResult, 1);
         orr_exec__result(x, result);
         count(x, result);
     }
     exec_clear(x);
     g_free(x);
+    return result;
+}
+
+#define UNTOLD_STEPS 2u /* ours: as a rule the third step is like the second, and is told */
+
+OrrExecResult *orr_exec_run(const OrrBound *bound, const OrrExecOptions *options, GError **error) {
+    GError *flaw = NULL;
+    OrrExecResult *result = run(bound, options, options->probe ? 1 : UNTOLD_STEPS, &flaw);
+    if (!result && !flaw) /* the second step was like the first: that is never too late */
+        result = run(bound, options, 1, &flaw);
+    if (flaw)
+        g_propagate_error(error, flaw);
     return result;
 }
 

@@ -248,7 +248,7 @@ static bool is_in_tail(const OrrPassTail *tail, const OrrPassSpot *at) {
 }
 
 uint32_t orr_exec__way(OrrExec *x, OrrPassWork *w, OrrPassSpot at) {
-    if (x->causes->is_first[w->members[at.member].rank])
+    if (x->causes->is_early[w->members[at.member].rank])
         return ORR_NONE;
     bool is_tail = is_in_tail(w->tail, &at);
     if (is_tail && w->tail_way == ORR_NONE)
