@@ -37,6 +37,7 @@ static void open_world(World *w, const uint64_t *capacity, uint32_t n_links) {
     memcpy(w->capacity, capacity, n_links * sizeof *capacity);
     w->n_links = n_links;
     w->fluid = orr_fluid_new(capacity, n_links);
+    orr_fluid_count_bytes(w->fluid);
 }
 
 static void start_flow(World *w, uint32_t at, uint64_t bytes, uint64_t cap) {

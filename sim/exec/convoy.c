@@ -143,6 +143,28 @@ static void start_flows(OrrExec *x, uint32_t id, uint32_t n_unknown) {
                            places[i]);
 }
 
+/* When its transfers end, as far as that is known. */
+static void find_ends(OrrExec *x, OrrConvoy *c) {
+    const uint32_t *places = x->convoys->places + c->first;
+    c->is_joint = orr_convoy__is_joint(x, c);
+    if (c->is_joint) {
+        int64_t ns = orr_convoy__take_room(x, c);
+        for (uint32_t i = 0; i < c->n; i++) {
+            OrrPlace *place = &x->places[places[i]];
+            place->due_ns = INT64_MAX;
+            if (ns == INT64_MAX)
+                continue;
+            place->from_ns = start_of_flow(place);
+            place->due_ns = place->from_ns + ns;
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < c->n; i++)
+        orr_exec__room_prefetch(x, &x->places[places[i]]);
+    for (uint32_t i = 0; i < c->n; i++)
+        x->places[places[i]].due_ns = known_end(x, places[i]);
+}
+
 /* The partners of all transfers of the convoy have met. */
 static void set_out(OrrExec *x, uint32_t id) {
     OrrConvoy *c = &x->convoys->convoys[id];
@@ -151,10 +173,9 @@ static void set_out(OrrExec *x, uint32_t id) {
     uint32_t n_unknown = 0;
     if (x->passes)
         __builtin_prefetch(&x->passes->islands[c->island[1]].released);
-    for (uint32_t i = 0; i < c->n; i++)
-        orr_exec__room_prefetch(x, &x->places[places[i]]);
+    find_ends(x, c);
     for (uint32_t i = 0; i < c->n; i++) {
-        int64_t end_ns = x->places[places[i]].due_ns = known_end(x, places[i]);
+        int64_t end_ns = x->places[places[i]].due_ns;
         first_ns = MIN(first_ns, end_ns);
         last_ns = MAX(last_ns, end_ns);
         n_unknown += end_ns == INT64_MAX;
@@ -177,6 +198,8 @@ static void set_out(OrrExec *x, uint32_t id) {
 void orr_exec__convoy_flows(OrrExec *x, uint32_t convoy, uint32_t generation) {
     const OrrConvoy *c = &x->convoys->convoys[convoy];
     g_assert(generation == c->wait_generation);
+    if (orr_convoy__flow(x, convoy))
+        return;
     for (uint32_t i = 0; i < c->n; i++)
         orr_exec__flow_start(x, x->convoys->places[c->first + i]);
 }
@@ -268,10 +291,18 @@ void orr_exec__lose_room(OrrExec *x, uint32_t id) {
         dissolve(x, place->convoy);
 }
 
+/* What was one in the fluid is over: that is when each of its transfers was. */
+static void tell_places(OrrExec *x, OrrConvoy *c) {
+    for (uint32_t i = 0; c->is_over && i < c->n; i++)
+        x->places[x->convoys->places[c->first + i]].due_ns = c->first_ns;
+    c->is_over = false;
+}
+
 /* Those transfers of the convoy that are over by @until_ns end, each alone and at its time; the
  * others have an event of their own from now on, or will end in the fluid alone. */
-static void part_company(OrrExec *x, const OrrConvoy *c, int64_t until_ns) {
+static void part_company(OrrExec *x, OrrConvoy *c, int64_t until_ns) {
     uint32_t ids[ORR_MAX_ISLAND], n = 0;
+    tell_places(x, c);
     for (uint32_t i = 0; i < c->n; i++) {
         uint32_t id = x->convoys->places[c->first + i];
         if (x->places[id].is_convoyed)
@@ -323,13 +354,14 @@ void orr_exec__convoy_lands(OrrExec *x, uint32_t id, uint32_t generation) {
 }
 
 /* The transfers of the convoy end together: those of all members, in step. */
-static void end_together(OrrExec *x, const OrrConvoy *c) {
+static void end_together(OrrExec *x, OrrConvoy *c) {
     const uint32_t *places = x->convoys->places + c->first;
     const uint32_t *list[2];
     int64_t end_ns[ORR_MAX_ISLAND] = {0}, first_ns = INT64_MAX;
     uint32_t n = c->n,
              streams[2] = {x->places[places[0]].stream, x->places[places[0]].receive_stream};
     orr_convoy__fetch_places(x, c);
+    tell_places(x, c);
     for (int k = 0; k < 2; k++)
         orr_convoy__members(x, c->island[k], &list[k]);
     for (int k = 0; k < 2; k++)
@@ -351,9 +383,7 @@ static void end_together(OrrExec *x, const OrrConvoy *c) {
     x->now_ns = first_ns; /* none of what comes now begins before that */
     for (int k = 0; k < 2; k++)
         orr_together__go_on(x, list[k], n, streams[k]);
-    for (uint32_t i = 0; i < n; i++)
-        if (x->places[places[i]].is_held)
-            orr_exec__room_give(x, places[i]);
+    orr_convoy__give_room(x, c);
 }
 
 void orr_exec__convoy_end(OrrExec *x, uint32_t id, uint32_t generation) {
@@ -425,6 +455,19 @@ static void end_alone(OrrExec *x, uint32_t id) {
     await_end(x, id, x->now_ns);
 }
 
+/* All transfers of convoy @id, which were one in the fluid, are over. */
+static void note_joint_end(OrrExec *x, uint32_t id) {
+    OrrConvoy *c = &x->convoys->convoys[id];
+    orr_convoy__flow_over(x, c);
+    if (c->n_flying == 0)
+        fly(x, id, x->now_ns, 0);
+    g_assert(c->n_flying == c->n);
+    c->is_over = true; /* its places hear of that when they end */
+    c->first_ns = MIN(c->first_ns, x->now_ns);
+    c->n_unknown = 0;
+    await_end(x, id, x->now_ns);
+}
+
 /* All transfers that are over in the fluid by now have been told. */
 void orr_exec__flows_ended(OrrExec *x) {
     OrrConvoys *v = x->convoys;
@@ -432,7 +475,10 @@ void orr_exec__flows_ended(OrrExec *x) {
         return;
     for (uint32_t k = 0; k < v->n_told; k++) {
         orr_convoy__fetch_told(x, k);
-        note_over(x, v->told[k]);
+        if (v->told[k] & ORR_JOINT_OWNER)
+            note_joint_end(x, v->told[k] & ~ORR_JOINT_OWNER);
+        else
+            note_over(x, v->told[k]);
     }
     for (uint32_t k = 0; k < v->n_over; k++)
         end_alone(x, v->over[k]);

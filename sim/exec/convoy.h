@@ -21,11 +21,22 @@ typedef struct {
     uint32_t n_over;      /* transfers that are over in the fluid, in this instant */
     uint32_t generation;  /* of its end; and of that */
     uint32_t wait_generation, land_generation;
+    /* what its transfers use as one: n_shared uses that all have, then n_own of links that only
+     * some have, in OrrConvoys.joint_uses; both 0: they are not alike */
+    uint32_t first_joint, n_shared, n_own;
+    uint32_t joint_what; /* part of which it is known whether all are equal; ORR_NONE: none */
+    uint32_t joint_top;  /* theirs then, in OrrExec.tops */
+    uint32_t flow;       /* all its transfers in the fluid, as one; ORR_NONE: they are not */
+    bool is_equal;
+    bool is_joint; /* it has set out as one */
+    bool is_over;  /* so it was in the fluid, too, until first_ns */
     bool is_late;       /* some end before the rest: in the list of the receivers' island */
     bool has_started;   /* one of its transfers has, in the fluid */
     bool is_bound;      /* it will land before anybody can see that some are over in the fluid */
     uint32_t next_late; /* the next of that */
-} OrrConvoy;
+} __attribute__((aligned(128))) OrrConvoy;
+
+#define ORR_JOINT_OWNER (1u << 31) /* of an activity of the fluid: a convoy, not a place */
 
 struct OrrConvoys {
     uint16_t streams; /* a bit each: streams of single early sends or receives for which none but
@@ -34,7 +45,9 @@ struct OrrConvoys {
     uint32_t n, n_places;
     uint32_t *places; /* of each convoy, in the order of the members */
     OrrUse *uses;     /* of all those places, in that order: an event asks for all of a convoy */
-    uint32_t *over;   /* those with some that are over */
+    OrrUse *joint_uses;
+    uint32_t *own_first, *own; /* [n_links + 1] into `own`: convoys of which it is an own link */
+    uint32_t *over;            /* those with some that are over */
     uint32_t n_over;
     uint32_t *told; /* places of transfers that are over in the fluid, in this instant */
     uint32_t n_told;
@@ -73,6 +86,17 @@ void orr_convoy__starts(OrrExec *x, uint32_t place);
  * @start_ns. */
 void orr_convoy__arrive(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t part,
                         const int64_t *start_ns);
+/* convoy_joint.c. Whether its transfers, whose partners have met, can be asked for as one. */
+bool orr_convoy__is_joint(OrrExec *x, OrrConvoy *c);
+/* Books all of such a convoy; returns what they take. INT64_MAX: there is no room. */
+int64_t orr_convoy__take_room(OrrExec *x, OrrConvoy *c);
+/* Those that hold room give it back. */
+void orr_convoy__give_room(OrrExec *x, OrrConvoy *c);
+/* All its transfers start in the fluid now, as one. False: they can't, nothing has been done. */
+bool orr_convoy__flow(OrrExec *x, uint32_t convoy);
+void orr_convoy__flow_over(OrrExec *x, OrrConvoy *c);
+void orr_convoy__joints_new(OrrExec *x);
+void orr_convoy__joints_clear(OrrConvoys *v);
 /* convoy_fetch.c: what ends of transfers touch, of all of a convoy; of those behind the @k-th of
  * OrrConvoys.told, or of `ended`, each time a step further on. */
 void orr_convoy__fetch_places(const OrrExec *x, const OrrConvoy *c);

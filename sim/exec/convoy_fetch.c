@@ -34,7 +34,7 @@ void orr_convoy__starts(OrrExec *x, uint32_t id) {
 
 void orr_convoy__fetch_told(const OrrExec *x, uint32_t k) {
     const OrrConvoys *v = x->convoys;
-    if (k + AHEAD < v->n_told)
+    if (k + AHEAD < v->n_told && !(v->told[k + AHEAD] & ORR_JOINT_OWNER))
         fetch_place(&x->places[v->told[k + AHEAD]]);
 }
 

@@ -183,6 +183,8 @@ static void add_convoy(OrrExec *x, uint32_t id) {
                      .role = {x->bound->role[list[0][0]], x->bound->role[list[1][0]]},
                      .n = n[0],
                      .first = v->n_places,
+                     .joint_what = ORR_NONE,
+                     .flow = ORR_NONE,
                      .next_late = ORR_NONE};
     for (uint32_t i = 0; i < c->n; i++)
         x->places[v->places[c->first + i]].convoy = v->n;
@@ -339,6 +341,7 @@ void orr_exec__convoys_new(OrrExec *x) {
         for (uint32_t comm = 0; comm < 256; comm++)
             add_convoys(x, kind, comm);
     gather_uses(x);
+    orr_convoy__joints_new(x);
     v->least_ns = least_ns(x);
     v->single = g_new0(uint16_t, program(x)->n_roles + 1);
     for (uint32_t r = 0; r < program(x)->n_roles; r++)
@@ -362,6 +365,7 @@ void orr_exec__convoys_clear(OrrExec *x) {
     g_free(v->ended);
     g_free(v->late);
     g_free(v->single);
+    orr_convoy__joints_clear(v);
     free(v->convoys);
     free(v->places);
     free(v->uses);

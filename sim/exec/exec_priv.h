@@ -306,6 +306,8 @@ void orr_exec__convoy_lands(OrrExec *x, uint32_t convoy, uint32_t generation);
 void orr_exec__land(OrrExec *x, uint32_t island);
 void orr_exec__tell_over(OrrExec *x, uint32_t island);
 void orr_exec__lose_room(OrrExec *x, uint32_t place);
+/* convoy_joint.c: joint flows of which it is an own link are no more */
+void orr_exec__split_on(OrrExec *x, uint32_t link);
 /* passes.c */
 void orr_exec__passes_new(OrrExec *x);
 void orr_exec__passes_clear(OrrExec *x);
@@ -392,7 +394,12 @@ void orr_exec__rooms_new(OrrExec *x);
 void orr_exec__rooms_clear(OrrExec *x);
 bool orr_exec__book(OrrExec *x, uint32_t place, int64_t from_ns);
 bool orr_exec__take_room(OrrExec *x, uint32_t place, int64_t from_ns, int64_t *end_ns);
-void orr_exec__room_take(OrrExec *x, uint32_t place);
+/* Room for uses, if all their links have it; no more. */
+bool orr_exec__reserve(OrrExec *x, const OrrReserve *r);
+void orr_exec__unreserve(OrrExec *x, const OrrReserve *r);
+/* The links are used by a transfer in the fluid. */
+void orr_exec__pass_by(OrrExec *x, const OrrUse *uses, uint32_t n);
+const OrrTop *orr_exec__top(OrrExec *x, OrrPlace *place);
 void orr_exec__empty_link(void *data, uint32_t link);
 void orr_exec__room_prefetch(const OrrExec *x, const OrrPlace *place);
 void orr_exec__room_give(OrrExec *x, uint32_t place);

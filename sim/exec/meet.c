@@ -129,6 +129,8 @@ void orr_exec__share(OrrExec *x, uint32_t id, int64_t ahead_ns) {
                     .ahead_ns = ahead_ns,
                     .owner = id};
     flow.uses = orr_exec__uses(x, place, plan, &flow.n_uses);
+    if (ahead_ns == 0)
+        orr_exec__pass_by(x, flow.uses, flow.n_uses);
     place->flow = orr_fluid_start(x->fluid, x->now_ns, &flow);
     place->is_flowing = 1;
     x->is_fluid_dirty = true;
@@ -137,7 +139,6 @@ void orr_exec__share(OrrExec *x, uint32_t id, int64_t ahead_ns) {
 void orr_exec__flow_start(OrrExec *x, uint32_t id) {
     if (x->places[id].is_convoyed)
         orr_convoy__starts(x, id);
-    orr_exec__room_take(x, id);
     orr_exec__share(x, id, 0);
 }
 

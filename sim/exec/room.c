@@ -69,10 +69,12 @@ static uint32_t add_top(OrrExec *x, uint64_t bytes_per_s, uint64_t bytes, uint64
 }
 
 /* The highest rate of the transfer, as the fluid has it, and the time of its bytes at that. */
-static const OrrTop *top_of(OrrExec *x, OrrPlace *place, const OrrPlan *plan, const OrrUse *uses,
-                            uint32_t n) {
+const OrrTop *orr_exec__top(OrrExec *x, OrrPlace *place) {
     if (place->top_what == place->what)
         return &x->tops[place->top];
+    const OrrPlan *plan = orr_exec__plan(place);
+    uint32_t n;
+    const OrrUse *uses = orr_exec__uses(x, place, plan, &n);
     unsigned __int128 top = plan->cap_bytes_per_s;
     for (uint32_t u = 0; u < n; u++) {
         unsigned __int128 capacity = x->bound->capacity[uses[u].constraint];
@@ -98,9 +100,21 @@ void orr_exec__room_prefetch(const OrrExec *x, const OrrPlace *place) {
     }
 }
 
-static void count_booked(OrrExec *x, const OrrReserve *r, int change) {
+bool orr_exec__reserve(OrrExec *x, const OrrReserve *r) {
     for (uint32_t u = 0; u < r->n_uses; u++)
-        x->link_room[r->uses[u].constraint].n_booked += change;
+        if (x->link_room[r->uses[u].constraint].penalty > 0)
+            return false;
+    if (!orr_fluid_reserve(x->fluid, r))
+        return false;
+    for (uint32_t u = 0; u < r->n_uses; u++)
+        x->link_room[r->uses[u].constraint].n_booked += r->uses[u].count;
+    return true;
+}
+
+void orr_exec__unreserve(OrrExec *x, const OrrReserve *r) {
+    orr_fluid_release(x->fluid, r);
+    for (uint32_t u = 0; u < r->n_uses; u++)
+        x->link_room[r->uses[u].constraint].n_booked -= r->uses[u].count;
 }
 
 static void take_back(OrrExec *x, uint32_t id) {
@@ -128,16 +142,14 @@ void orr_exec__empty_link(void *data, uint32_t link) {
     for (uint32_t i = x->link_first[link]; l->n_booked > 0 && i < x->link_first[link + 1]; i++)
         if (x->places[x->link_place[i]].is_booked)
             take_back(x, x->link_place[i]);
+    orr_exec__split_on(x, link);
 }
 
 /* Books the transfer, whose bytes begin to move at @from_ns, if all its links have room; it ends at
  * @end_ns then. */
 bool orr_exec__take_room(OrrExec *x, uint32_t id, int64_t from_ns, int64_t *end_ns) {
     OrrPlace *place = &x->places[id];
-    const OrrPlan *plan = orr_exec__plan(place);
-    uint32_t n;
-    const OrrUse *uses = orr_exec__uses(x, place, plan, &n);
-    const OrrTop *top = top_of(x, place, plan, uses, n);
+    const OrrTop *top = orr_exec__top(x, place);
     if (top->ns == INT64_MAX || x->options->is_plain)
         return false;
     const OrrTop *held = &x->tops[place->booked_top];
@@ -146,12 +158,8 @@ bool orr_exec__take_room(OrrExec *x, uint32_t id, int64_t from_ns, int64_t *end_
     place->booked_top = place->top;
     if (!place->is_held) {
         OrrReserve r = reserve_of(x, place);
-        for (uint32_t u = 0; u < n; u++)
-            if (x->link_room[uses[u].constraint].penalty > 0)
-                return false;
-        if (!orr_fluid_reserve(x->fluid, &r))
+        if (!orr_exec__reserve(x, &r))
             return false;
-        count_booked(x, &r, +1);
     }
     place->is_held = 0;
     place->is_booked = 1;
@@ -171,11 +179,7 @@ bool orr_exec__book(OrrExec *x, uint32_t id, int64_t from_ns) {
 }
 
 /* A transfer starts now in the fluid: its links are left to that for a while no more. */
-void orr_exec__room_take(OrrExec *x, uint32_t id) {
-    OrrPlace *place = &x->places[id];
-    const OrrPlan *plan = orr_exec__plan(place);
-    uint32_t n;
-    const OrrUse *uses = orr_exec__uses(x, place, plan, &n);
+void orr_exec__pass_by(OrrExec *x, const OrrUse *uses, uint32_t n) {
     for (uint32_t u = 0; u < n; u++) {
         OrrLinkRoom *l = &x->link_room[uses[u].constraint];
         l->penalty -= l->penalty > 0;
@@ -186,8 +190,7 @@ void orr_exec__room_take(OrrExec *x, uint32_t id) {
 void orr_exec__room_give(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     OrrReserve r = reserve_of(x, place);
-    orr_fluid_release(x->fluid, &r);
-    count_booked(x, &r, -1);
+    orr_exec__unreserve(x, &r);
     place->is_booked = place->is_held = 0;
 }
 

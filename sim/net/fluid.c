@@ -18,7 +18,6 @@ OrrFluid *orr_fluid_new(const uint64_t *capacity, uint32_t n_links) {
     OrrFluid *f = g_new0(OrrFluid, 1);
     f->n_links = n_links;
     f->links = orr_large_new((n_links + 1) * sizeof *f->links);
-    f->link_done = g_new0(OrrWide, n_links);
     for (uint32_t l = 0; l < n_links; l++) {
         g_assert(capacity[l] < ORR_MAX_CAPACITY);
         f->links[l].capacity = capacity[l];
@@ -144,9 +143,9 @@ static void link_out(OrrFluid *f, uint32_t record, uint32_t link) {
     l->n_records--;
 }
 
-static uint64_t top_of(const OrrFluid *f, const OrrActivity *a) {
+static uint64_t top_of(const OrrFluid *f, const OrrActivity *a, uint32_t n_uses) {
     uint64_t top = a->cap;
-    for (uint32_t u = 0; u < a->n_uses; u++) {
+    for (uint32_t u = 0; u < n_uses; u++) {
         OrrWide capacity = orr_fluid__capacity(&f->links[a->uses[u].constraint]);
         OrrWide alone =
             a->uses[u].coef == ORR_COEF_ONE ? capacity / ORR_COEF_ONE : capacity / a->uses[u].coef;
@@ -200,8 +199,7 @@ static void join_links(OrrFluid *f, uint32_t id) {
     }
 }
 
-uint32_t orr_fluid_start(OrrFluid *f, int64_t now_ns, const OrrFlow *flow) {
-    advance_clock(f, now_ns);
+uint32_t orr_fluid__add(OrrFluid *f, const OrrFlow *flow) {
     uint32_t id = take_activity(f);
     OrrActivity *a = &f->activities[id];
     *a = (OrrActivity){.cap = flow->cap_bytes_per_s,
@@ -214,20 +212,34 @@ uint32_t orr_fluid_start(OrrFluid *f, int64_t now_ns, const OrrFlow *flow) {
                        .weight = flow->weight,
                        .owner = flow->owner,
                        .is_live = true};
-    for (uint32_t u = 0; u < a->n_uses; u++)
+    uint32_t n = flow->n_uses + flow->n_own;
+    for (uint32_t u = 0; u < n; u++)
         a->largest_coef = MAX(a->largest_coef, a->uses[u].coef);
-    set_top(f, a, top_of(f, a));
-    OrrWide work = (OrrWide)flow->bytes * ORR_FLUID_WORK_PER_BYTE;
-    OrrWide done = (OrrWide)a->top * (uint64_t)flow->ahead_ns;
-    a->finish = work > done ? work - done : 0;
+    set_top(f, a, top_of(f, a, n));
+    return id;
+}
+
+void orr_fluid__begin(OrrFluid *f, uint32_t id, uint32_t n_own, OrrWide left) {
+    OrrActivity *a = &f->activities[id];
+    a->finish = left;
     join_links(f, id);
     uint64_t ceiling = orr_fluid__guess(f, a);
     orr_fluid__pledge(f, a, 0, ceiling);
     orr_fluid__place(f, id, ceiling);
-    note_newcomer(f, &f->activities[id]);
+    if (n_own > 0)
+        orr_fluid__join_own(f, id, n_own);
+    note_newcomer(f, a);
     orr_fluid__rebundle(f);
     f->stats.starts++;
-    f->stats.headroom += f->activities[id].bundle == ORR_FLUID_NIL;
+    f->stats.headroom += a->bundle == ORR_FLUID_NIL;
+}
+
+uint32_t orr_fluid_start(OrrFluid *f, int64_t now_ns, const OrrFlow *flow) {
+    advance_clock(f, now_ns);
+    uint32_t id = orr_fluid__add(f, flow);
+    OrrWide work = (OrrWide)flow->bytes * ORR_FLUID_WORK_PER_BYTE;
+    OrrWide done = (OrrWide)f->activities[id].top * (uint64_t)flow->ahead_ns;
+    orr_fluid__begin(f, id, 0, work > done ? work - done : 0);
     return id;
 }
 
@@ -243,7 +255,7 @@ static void note_leaver(OrrFluid *f, const OrrActivity *a) {
     }
 }
 
-static uint64_t ceiling_of(const OrrFluid *f, const OrrActivity *a) {
+uint64_t orr_fluid__ceiling(const OrrFluid *f, const OrrActivity *a) {
     return a->bundle == ORR_FLUID_NIL ? a->top : f->bundles[a->bundle].ceiling;
 }
 
@@ -251,20 +263,17 @@ static uint64_t bytes_of(OrrWide work) {
     return (uint64_t)((work + ORR_FLUID_WORK_PER_BYTE - 1) / ORR_FLUID_WORK_PER_BYTE);
 }
 
-void orr_fluid_end(OrrFluid *f, int64_t now_ns, uint32_t activity) {
-    advance_clock(f, now_ns);
+OrrWide orr_fluid__remove(OrrFluid *f, uint32_t activity) {
     OrrActivity *a = &f->activities[activity];
     g_assert(a->is_live);
     note_leaver(f, a);
-    orr_fluid__pledge(f, a, ceiling_of(f, a), 0);
+    orr_fluid__leave_own(f, a);
+    orr_fluid__pledge(f, a, orr_fluid__ceiling(f, a), 0);
     orr_fluid__unplace(f, activity);
-    uint64_t left = bytes_of(a->finish);
-    f->lost_bytes += left;
     for (uint32_t u = 0; u < a->n_uses; u++) {
         const OrrUse *use = &a->uses[u];
         OrrLinkState *l = &f->links[use->constraint];
         uint64_t factor = orr_fluid__factor(use);
-        f->link_done[use->constraint] += (OrrWide)factor * (a->bytes - left);
         link_out(f, a->first_record + u, use->constraint);
         l->potential -= (OrrWide)factor * a->top;
         l->slope -= (OrrWide)factor * a->scale;
@@ -277,10 +286,23 @@ void orr_fluid_end(OrrFluid *f, int64_t now_ns, uint32_t activity) {
     a->is_live = false;
     a->next_free = f->free_activity;
     f->free_activity = activity;
+    return a->finish;
+}
+
+void orr_fluid_end(OrrFluid *f, int64_t now_ns, uint32_t activity) {
+    advance_clock(f, now_ns);
+    const OrrActivity *a = &f->activities[activity];
+    uint32_t n = a->n_uses + a->n_own;
+    uint64_t left = bytes_of(orr_fluid__remove(f, activity));
+    f->lost_bytes += left;
+    for (uint32_t u = 0; f->link_done && u < n; u++)
+        f->link_done[a->uses[u].constraint] +=
+            (OrrWide)orr_fluid__factor(&a->uses[u]) * (a->bytes - left);
 }
 
 static void change_top(OrrFluid *f, OrrActivity *a) {
-    uint64_t top = top_of(f, a);
+    uint64_t top = top_of(f, a, a->n_uses);
+    g_assert(a->n_own == 0); /* it would be joint no more */
     for (uint32_t u = 0; u < a->n_uses && top != a->top; u++) {
         OrrLinkState *l = &f->links[a->uses[u].constraint];
         l->potential += (OrrWide)orr_fluid__factor(&a->uses[u]) * top;
@@ -301,7 +323,7 @@ void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t byt
         if (!a->is_placed)
             continue;
         note_newcomer(f, a); /* all its links are to be looked at */
-        orr_fluid__pledge(f, a, ceiling_of(f, a), 0);
+        orr_fluid__pledge(f, a, orr_fluid__ceiling(f, a), 0);
         orr_fluid__unplace(f, f->records[r].activity);
     }
     f->links[link].capacity = bytes_per_s;
@@ -346,12 +368,18 @@ int64_t orr_fluid_end_ns(const OrrFluid *f, uint32_t activity) {
     return orr_fluid__end_of(orr_fluid__left(f, a), orr_fluid_rate(f, activity), f->now_ns);
 }
 
+void orr_fluid_count_bytes(OrrFluid *f) {
+    f->link_done = g_new0(OrrWide, f->n_links);
+}
+
 uint64_t orr_fluid_link_bytes(const OrrFluid *f, uint32_t link) {
     OrrWide sum = f->link_done[link];
-    for (uint32_t r = f->links[link].head; r != ORR_FLUID_NIL; r = f->records[r].next) {
-        const OrrActivity *a = &f->activities[f->records[r].activity];
-        const OrrUse *use = &a->uses[r - a->first_record];
-        sum += (OrrWide)orr_fluid__factor(use) * (a->bytes - bytes_of(orr_fluid__left(f, a)));
+    for (uint32_t i = 0; i < f->n_activities; i++) {
+        const OrrActivity *a = &f->activities[i];
+        for (uint32_t u = 0; a->is_live && u < a->n_uses + a->n_own; u++)
+            if (a->uses[u].constraint == link)
+                sum += (OrrWide)orr_fluid__factor(&a->uses[u]) *
+                       (a->bytes - bytes_of(orr_fluid__left(f, a)));
     }
     return (uint64_t)(sum / ORR_COEF_ONE);
 }

@@ -27,10 +27,20 @@ typedef struct {
     uint64_t bytes;   /* work: ends when the integral of x is that */
     int64_t ahead_ns; /* has moved at its top for that long already, alone on its links */
     uint32_t owner;   /* given back at completion */
+    uint32_t n_own;   /* uses behind those: see orr_fluid_start_joint; else 0 */
 } OrrFlow;
 
 /* Adds an activity at @now; its id is good until it ends. Rates are not known before settle. */
 uint32_t orr_fluid_start(OrrFluid *f, int64_t now_ns, const OrrFlow *flow);
+/* The same of equal activities (of one weight, cap, size and top) that set out together, as one.
+ * Its first n_uses uses are those that all have, counted for all; the n_own behind are of links
+ * that only some have. While those stop nobody all have one rate. False: one of them is watched,
+ * nothing was started. */
+bool orr_fluid_start_joint(OrrFluid *f, int64_t now_ns, const OrrFlow *flow, uint32_t *activity);
+/* Each of them goes on by itself, with its own uses, from what has been done: flows[@n], whose ids
+ * then are @activities[@n]. */
+void orr_fluid_split(OrrFluid *f, int64_t now_ns, uint32_t activity, const OrrFlow *flows,
+                     uint32_t n, uint32_t *activities);
 /* Solves what changed. */
 void orr_fluid_settle(OrrFluid *f, int64_t now_ns);
 /* When the first activity is over, as things are; INT64_MAX: none ever. Call it when settled. */
@@ -41,13 +51,16 @@ typedef void (*OrrFluidEnded)(void *data, uint32_t activity, uint32_t owner);
 void orr_fluid_take_ended(OrrFluid *f, int64_t now_ns, OrrFluidEnded ended, void *data);
 /* Removes an activity; settle afterwards. */
 void orr_fluid_end(OrrFluid *f, int64_t now_ns, uint32_t activity);
-/* Changes a capacity (degraded or flapping link); settle afterwards. */
+/* Changes a capacity (degraded or flapping link), on which no joint activity is and no room held;
+ * settle afterwards. */
 void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t bytes_per_s);
 uint64_t orr_fluid_rate(const OrrFluid *f, uint32_t activity);
 /* When it is over if nothing changes; INT64_MAX: never. */
 int64_t orr_fluid_end_ns(const OrrFluid *f, uint32_t activity);
-/* Bytes that have crossed a link until the last call that had a time (for conservation checks and
- * link counters), rounded down. Cost: one visit an activity on the link. */
+/* From now on bytes that cross links are counted. */
+void orr_fluid_count_bytes(OrrFluid *f);
+/* Those that have crossed a link until the last call that had a time (for conservation checks and
+ * link counters), rounded down. Cost: one visit an activity. */
 uint64_t orr_fluid_link_bytes(const OrrFluid *f, uint32_t link);
 /* --self-check: NULL, or which link is over its capacity, or which bytes are lost; g_free. */
 char *orr_fluid_flaw(const OrrFluid *f);
@@ -68,7 +81,8 @@ void orr_fluid_prefetch_end(const OrrFluid *f, uint32_t activity);
 bool orr_fluid_reserve(OrrFluid *f, const OrrReserve *r);
 void orr_fluid_release(OrrFluid *f, const OrrReserve *r);
 /* Called in orr_fluid_settle for a link that may stop its users now: all that hold room on it must
- * be released, and those that move by now started. */
+ * be released, and those that move by now started; joint activities must be split of which it is an
+ * own link. */
 typedef void (*OrrFluidCrowded)(void *data, uint32_t link);
 void orr_fluid_on_crowded(OrrFluid *f, OrrFluidCrowded crowded, void *data);
 typedef struct {

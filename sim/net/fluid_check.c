@@ -5,9 +5,30 @@
 
 #include <inttypes.h>
 
-static char *link_flaw(const OrrFluid *f, uint32_t link) {
+/* What joint activities have on links of their own. */
+typedef struct {
+    OrrWide usage, potential, pledged;
+} Joint;
+
+static Joint *joint_sums(const OrrFluid *f) {
+    Joint *joint = g_new0(Joint, f->n_links + 1);
+    for (uint32_t i = 0; i < f->n_activities; i++) {
+        const OrrActivity *a = &f->activities[i];
+        for (uint32_t u = a->n_uses; a->is_live && u < a->n_uses + a->n_own; u++) {
+            OrrWide factor = orr_fluid__factor(&a->uses[u]);
+            Joint *at = &joint[a->uses[u].constraint];
+            at->usage +=
+                factor * (a->bundle == ORR_FLUID_NIL ? a->top : f->bundles[a->bundle].rate);
+            at->potential += factor * a->top;
+            at->pledged += factor * orr_fluid__ceiling(f, a);
+        }
+    }
+    return joint;
+}
+
+static char *link_flaw(const OrrFluid *f, uint32_t link, const Joint *joint) {
     const OrrLinkState *l = &f->links[link];
-    OrrWide usage = 0, potential = 0, pledged = 0;
+    OrrWide usage = joint->usage, potential = joint->potential, pledged = joint->pledged;
     for (uint32_t r = l->head; r != ORR_FLUID_NIL; r = f->records[r].next) {
         const OrrActivity *a = &f->activities[f->records[r].activity];
         const OrrBundle *b = a->bundle == ORR_FLUID_NIL ? NULL : &f->bundles[a->bundle];
@@ -21,7 +42,7 @@ static char *link_flaw(const OrrFluid *f, uint32_t link) {
         return g_strdup_printf(
             "link %u: %" PRIu64 " bytes/s are pledged on it, and its sum is %" PRIu64, link,
             (uint64_t)(pledged / ORR_COEF_ONE), (uint64_t)(l->pledged / ORR_COEF_ONE));
-    if (l->level != ORR_LEVEL_NONE && held > 0)
+    if (l->level != ORR_LEVEL_NONE && (held > 0 || joint->potential > 0))
         return g_strdup_printf("link %u stops its users, and room is held on it", link);
     if (!l->is_watched && orr_fluid__may_bind(l))
         return g_strdup_printf("link %u may bind, and is not watched", link);
@@ -57,8 +78,9 @@ char *orr_fluid_flaw(const OrrFluid *f) {
         return g_strdup_printf("%" PRIu64 " bytes are lost: activities were ended before they were "
                                "due",
                                f->lost_bytes);
+    g_autofree Joint *joint = joint_sums(f);
     for (uint32_t l = 0; l < f->n_links; l++) {
-        char *flaw = link_flaw(f, l);
+        char *flaw = link_flaw(f, l, &joint[l]);
         if (flaw != NULL)
             return flaw;
     }

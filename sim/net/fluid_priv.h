@@ -1,4 +1,5 @@
-/* Private to sim/net: the state that fluid.c (activities come and go), bundle.c (who moves alike),
+/* Private to sim/net: the state that fluid.c (activities come and go), joint.c (those of several
+ * equal ones), bundle.c (who moves alike),
  * watch.c (which links may bind), ends.c (who ends next), settle.c and settle_all.c (rates) and
  * fluid_check.c share. */
 #ifndef ORR_NET_FLUID_PRIV_H
@@ -27,6 +28,7 @@ typedef struct {
     uint64_t cap, bytes;
     const OrrUse *uses;
     uint32_t n_uses, first_record;
+    uint32_t n_own;  /* uses behind those, of a joint activity: see joint.c; no records */
     uint32_t bundle; /* ORR_FLUID_NIL: alone */
     uint32_t at;     /* in the heap of its bundle, or in that of ends; ORR_FLUID_NIL: is over */
     uint32_t weight, owner, largest_coef, next_free;
@@ -157,7 +159,7 @@ typedef struct {
 
 struct OrrFluid {
     OrrLinkState *links;
-    OrrWide *link_done; /* bytes of ended activities, in 1/ORR_COEF_ONE */
+    OrrWide *link_done; /* bytes of ended activities, in 1/ORR_COEF_ONE; NULL: not counted */
     uint32_t n_links;
     OrrActivity *activities;
     uint32_t n_activities, cap_activities, free_activity;
@@ -275,6 +277,15 @@ void orr_fluid__give_block(OrrBlocks *blocks, uint32_t class, uint32_t first);
 void orr_fluid__mark_dirty(OrrFluid *f, uint32_t link);
 /* Work that the activity has yet to do, now. */
 OrrWide orr_fluid__left(const OrrFluid *f, const OrrActivity *a);
+/* Adds an activity; and puts it on its links, with @left to do. */
+uint32_t orr_fluid__add(OrrFluid *f, const OrrFlow *flow);
+void orr_fluid__begin(OrrFluid *f, uint32_t activity, uint32_t n_own, OrrWide left);
+/* Takes it off its links; what it had left to do. */
+OrrWide orr_fluid__remove(OrrFluid *f, uint32_t activity);
+uint64_t orr_fluid__ceiling(const OrrFluid *f, const OrrActivity *a);
+/* joint.c: the activity comes to its own links, or leaves them. */
+void orr_fluid__join_own(OrrFluid *f, uint32_t activity, uint32_t n_own);
+void orr_fluid__leave_own(OrrFluid *f, OrrActivity *a);
 /* bundle.c: puts an activity whose links pledge it @ceiling where it belongs, which may raise that;
  * takes it out, with finish then the work left. */
 void orr_fluid__place(OrrFluid *f, uint32_t activity, uint64_t ceiling);
@@ -283,7 +294,9 @@ void orr_fluid__add_use(OrrFluid *f, uint32_t bundle, uint32_t record, const Orr
 void orr_fluid__drop_use(OrrFluid *f, uint32_t use);
 /* watch.c */
 void orr_fluid__pledge(OrrFluid *f, const OrrActivity *a, uint64_t from, uint64_t to);
-/* Watches those of its links that its ceiling brings over. */
+/* Watches the link, if what is pledged on it brings it over. */
+bool orr_fluid__watch_if_full(OrrFluid *f, uint32_t link);
+/* The same of all links of the activity. */
 bool orr_fluid__watch_full(OrrFluid *f, const OrrActivity *a);
 /* What the activity's rate will hardly exceed, as its links are now. */
 uint64_t orr_fluid__guess(const OrrFluid *f, const OrrActivity *a);

@@ -34,7 +34,7 @@ static bool is_calm(const OrrLinkState *l) {
 }
 
 void orr_fluid__pledge(OrrFluid *f, const OrrActivity *a, uint64_t from, uint64_t to) {
-    for (uint32_t u = 0; u < a->n_uses; u++) {
+    for (uint32_t u = 0; u < a->n_uses + a->n_own; u++) {
         OrrLinkState *l = &f->links[a->uses[u].constraint];
         OrrWide factor = orr_fluid__factor(&a->uses[u]);
         l->pledged += factor * to;
@@ -42,19 +42,22 @@ void orr_fluid__pledge(OrrFluid *f, const OrrActivity *a, uint64_t from, uint64_
     }
 }
 
+bool orr_fluid__watch_if_full(OrrFluid *f, uint32_t link) {
+    OrrLinkState *l = &f->links[link];
+    if (l->is_watched || !orr_fluid__may_bind(l))
+        return false;
+    l->is_watched = true;
+    orr_fluid__push(&f->watched, link);
+    orr_fluid__mark_dirty(f, link);
+    orr_fluid__push(&f->crowded, link);
+    orr_fluid__close(f, link);
+    return true;
+}
+
 bool orr_fluid__watch_full(OrrFluid *f, const OrrActivity *a) {
     bool is_any = false;
-    for (uint32_t u = 0; u < a->n_uses; u++) {
-        uint32_t link = a->uses[u].constraint;
-        OrrLinkState *l = &f->links[link];
-        if (l->is_watched || !orr_fluid__may_bind(l))
-            continue;
-        l->is_watched = is_any = true;
-        orr_fluid__push(&f->watched, link);
-        orr_fluid__mark_dirty(f, link);
-        orr_fluid__push(&f->crowded, link);
-        orr_fluid__close(f, link);
-    }
+    for (uint32_t u = 0; u < a->n_uses + a->n_own; u++)
+        is_any |= orr_fluid__watch_if_full(f, a->uses[u].constraint);
     return is_any;
 }
 
