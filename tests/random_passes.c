@@ -13,7 +13,7 @@ bool random_chance(RandomJob *j, uint32_t percent) {
 }
 
 /* The length of a kernel is its m, in nanoseconds. */
-static uint32_t kernel(RandomJob *j, uint32_t ns) {
+uint32_t random_kernel(RandomJob *j, uint32_t ns) {
     OrrKernel k = {.kind = random_draw(j, 2) ? ORR_K_GEMM : ORR_K_NORM,
                    .m = ns,
                    .n = 1,
@@ -23,7 +23,7 @@ static uint32_t kernel(RandomJob *j, uint32_t ns) {
     return orr_builder_kernel(j->b, ORR_STREAM_COMPUTE, &k);
 }
 
-static uint32_t coll(RandomJob *j, OrrStream stream, OrrGroup group, OrrCommKind purpose) {
+uint32_t random_coll(RandomJob *j, OrrStream stream, OrrGroup group, OrrCommKind purpose) {
     OrrColl c = {.kind = ORR_ALL_REDUCE,
                  .group = group,
                  .comm = stream == ORR_STREAM_DP_PARAMETER,
@@ -36,19 +36,19 @@ static void add_op(RandomJob *j) {
     uint32_t kind = random_draw(j, 10), tp = orr_builder_last_on(j->b, ORR_STREAM_TP);
     uint32_t compute = orr_builder_last_on(j->b, ORR_STREAM_COMPUTE);
     if (kind < 5) {
-        kernel(j, 1 + random_draw(j, 60));
+        random_kernel(j, 1 + random_draw(j, 60));
         if (j->is_tidy || random_chance(j, 60))
             orr_builder_wait(j->b, tp);
     } else if (kind < 8) {
-        coll(j, ORR_STREAM_TP, ORR_GROUP_TP, ORR_COMM_TP);
+        random_coll(j, ORR_STREAM_TP, ORR_GROUP_TP, ORR_COMM_TP);
         if (tp == ORR_NONE ? random_chance(j, 60) : j->is_tidy || random_chance(j, 80))
             orr_builder_wait(j->b, compute);
     } else if (kind < 9) {
-        coll(j, ORR_STREAM_DP, ORR_GROUP_DP_CP, ORR_COMM_DP_GRADIENT);
+        random_coll(j, ORR_STREAM_DP, ORR_GROUP_DP_CP, ORR_COMM_DP_GRADIENT);
         if (random_chance(j, 80))
             orr_builder_wait(j->b, compute);
     } else {
-        coll(j, ORR_STREAM_DP_PARAMETER, ORR_GROUP_DP_CP, ORR_COMM_DP_PARAMETER);
+        random_coll(j, ORR_STREAM_DP_PARAMETER, ORR_GROUP_DP_CP, ORR_COMM_DP_PARAMETER);
         if (random_chance(j, 80))
             orr_builder_wait(j->b, compute);
     }
@@ -59,20 +59,20 @@ static void add_op(RandomJob *j) {
 static void add_link(RandomJob *j) {
     uint32_t compute = orr_builder_last_on(j->b, ORR_STREAM_COMPUTE);
     bool has_two = random_chance(j, 15);
-    coll(j, ORR_STREAM_TP, ORR_GROUP_TP, ORR_COMM_TP);
+    random_coll(j, ORR_STREAM_TP, ORR_GROUP_TP, ORR_COMM_TP);
     if (compute != ORR_NONE && random_chance(j, j->is_crowded && compute == 0 ? 20 : 90))
         orr_builder_wait(j->b, compute);
     if (has_two)
-        coll(j, ORR_STREAM_TP, ORR_GROUP_TP, ORR_COMM_TP);
+        random_coll(j, ORR_STREAM_TP, ORR_GROUP_TP, ORR_COMM_TP);
     if (random_chance(j, 25))
-        kernel(j, 1 + random_draw(j, 60));
+        random_kernel(j, 1 + random_draw(j, 60));
     uint32_t tp = orr_builder_last_on(j->b, ORR_STREAM_TP);
-    kernel(j, 1 + random_draw(j, 60));
+    random_kernel(j, 1 + random_draw(j, 60));
     if (random_chance(j, 90))
         orr_builder_wait(j->b, tp);
     if (random_chance(j, j->is_paced ? 25 : 6)) {
         compute = orr_builder_last_on(j->b, ORR_STREAM_COMPUTE);
-        coll(j, ORR_STREAM_DP, ORR_GROUP_DP_CP, ORR_COMM_DP_GRADIENT);
+        random_coll(j, ORR_STREAM_DP, ORR_GROUP_DP_CP, ORR_COMM_DP_GRADIENT);
         orr_builder_wait(j->b, compute);
     }
 }
@@ -80,7 +80,7 @@ static void add_link(RandomJob *j) {
 static void draw_ops(RandomJob *j, RandomSegment *s) {
     s->is_led = j->is_chained && !j->is_paced && random_chance(j, 40);
     if (!s->is_led)
-        kernel(j, 1 + random_draw(j, 60));
+        random_kernel(j, 1 + random_draw(j, 60));
     uint32_t n = j->is_crowded ? RANDOM_MAX_OPS - 2 : random_draw(j, RANDOM_MAX_OPS - 2);
     while (!j->is_chained && orr_builder_n_ops(j->b) < n)
         add_op(j);
@@ -93,7 +93,7 @@ static void draw_segment(RandomJob *j, RandomSegment *s) {
     draw_ops(j, s);
     if (j->is_tidy || random_chance(j, 70)) {
         uint32_t tp = orr_builder_last_on(j->b, ORR_STREAM_TP);
-        kernel(j, 1 + random_draw(j, 20));
+        random_kernel(j, 1 + random_draw(j, 20));
         orr_builder_wait(j->b, tp);
     }
     if (!j->is_paced && random_chance(j, j->is_chained ? 2 : 10))
@@ -118,11 +118,11 @@ static uint32_t last_on(const RandomSegment *s, uint32_t stream) {
     return i > 0 ? i - 1 : ORR_NONE;
 }
 
-static uint32_t message(RandomJob *j, bool is_send, uint32_t bytes) {
+uint32_t random_message(RandomJob *j, bool is_send, uint32_t peer, uint32_t bytes) {
     OrrP2pPart part = {.is_send = is_send,
                        .group = ORR_GROUP_PP,
                        .purpose = ORR_COMM_PP,
-                       .peer = is_send,
+                       .peer = peer,
                        .bytes = bytes};
     orr_builder_segment_begin(j->b, is_send ? "send" : "receive");
     orr_builder_p2p(j->b, is_send ? ORR_STREAM_PP_SEND : ORR_STREAM_PP_RECV, "message", false,
@@ -130,16 +130,16 @@ static uint32_t message(RandomJob *j, bool is_send, uint32_t bytes) {
     return orr_builder_segment_end(j->b);
 }
 
-static uint32_t step_end(RandomJob *j, bool has_gather) {
+uint32_t random_step_end(RandomJob *j, bool has_gather) {
     orr_builder_segment_begin(j->b, "end");
-    uint32_t before = kernel(j, 1 + random_draw(j, 9));
-    uint32_t barrier = coll(j, ORR_STREAM_COPY, ORR_GROUP_MODEL, ORR_COMM_STEP_END);
+    uint32_t before = random_kernel(j, 1 + random_draw(j, 9));
+    uint32_t barrier = random_coll(j, ORR_STREAM_COPY, ORR_GROUP_MODEL, ORR_COMM_STEP_END);
     orr_builder_wait(j->b, before);
-    uint32_t last = kernel(j, 1 + random_draw(j, 9));
+    uint32_t last = random_kernel(j, 1 + random_draw(j, 9));
     orr_builder_wait(j->b, barrier);
     orr_builder_step_end(j->b);
     if (has_gather) {
-        coll(j, ORR_STREAM_DP_PARAMETER, ORR_GROUP_DP_CP, ORR_COMM_DP_PARAMETER);
+        random_coll(j, ORR_STREAM_DP_PARAMETER, ORR_GROUP_DP_CP, ORR_COMM_DP_PARAMETER);
         orr_builder_wait(j->b, last);
     }
     return orr_builder_segment_end(j->b);
@@ -234,6 +234,8 @@ OrrProgram *random_program(RandomJob *j) {
     j->n_calls = 1 + random_draw(j, RANDOM_MAX_CALLS - 1);
     if (j->is_crowded)
         j->n_calls = MAX(j->n_calls, 3);
+    j->n_pairs = j->n_stages - 1;
+    j->pairs[0][0] = 0, j->pairs[0][1] = 1;
     j->b = orr_builder_new();
     for (uint32_t i = 0; i < j->n_segments; i++)
         draw_segment(j, &j->segments[i]);
@@ -242,8 +244,8 @@ OrrProgram *random_program(RandomJob *j) {
     uint32_t messages[4] = {ORR_NONE, ORR_NONE, ORR_NONE, ORR_NONE};
     j->mixed = j->is_paced && random_chance(j, 30) ? random_draw(j, 1u << RANDOM_MAX_CALLS) : 0;
     for (uint32_t k = 0; has_stages && k < (j->mixed ? 4u : 2u); k++)
-        messages[k] = message(j, k % 2 == 0, 1 + k / 2);
-    uint32_t end = step_end(j, has_gather);
+        messages[k] = random_message(j, k % 2 == 0, k % 2 == 0, 1 + k / 2);
+    uint32_t end = random_step_end(j, has_gather);
     for (uint32_t s = 0; s < j->n_stages; s++)
         draw_role(j, s, messages, end, has_gather);
     return orr_builder_finish(j->b);

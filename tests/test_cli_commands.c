@@ -275,6 +275,37 @@ static void test_saved_record_with_seeds_runs_them_again(void **state) {
     run_again("tiny-pipeline --seed 5 --seeds 3 --perturb 'gpu:*:speed~normal(1,0.01)'");
 }
 
+/* Speeds, kernels and places that are drawn; seeds that are told by their pace alone, that share
+ * links and so are executed, and that are checked. */
+static void test_threads_change_no_byte_of_seeds(void **state) {
+    (void)state;
+    static const char *const jobs[] = {
+        "tiny-pipeline --perturb 'gpu:*:speed~normal(1,0.02)'",
+        "tiny-pipeline --perturb 'gpu:*:speed~normal(1,0.02)' --self-check",
+        "tiny-pipeline --jitter 0.02",
+        "tiny-pipeline --jitter 0.02 --unfold --csv",
+        "tiny-pipeline --perturb 'gpu:*:speed~normal(1,0.02)' --jitter 0.01",
+        "tiny-pipeline --set layout.tp=1 --set layout.dp=32 --set job.cluster=meta-24k-roce:64 "
+        "--set batch.global=64 --set cluster.leaf_oversubscription=8 "
+        "--set network.placement=random --set network.routing=ecmp-hash --json",
+        "llama3-8b-128 --set layout.dp=32 --set job.cluster=h100-ib:32 "
+        "--perturb 'gpu:*:speed~normal(1,0.01)' --json"};
+    static const char *const threads[] = {"1", "2", "5"};
+    for (guint i = 0; i < G_N_ELEMENTS(jobs); i++) {
+        Result of[G_N_ELEMENTS(threads)];
+        for (guint k = 0; k < G_N_ELEMENTS(threads); k++) {
+            g_autofree char *line =
+                g_strdup_printf("step %s --seeds 7 --threads %s", jobs[i], threads[k]);
+            of[k] = orrery(line);
+            if (of[k].status != 0)
+                fail_msg("%s: %s", line, of[k].err);
+            assert_string_equal(of[k].out, of[0].out);
+        }
+        for (guint k = 0; k < G_N_ELEMENTS(threads); k++)
+            result_clear(&of[k]);
+    }
+}
+
 /* A job of one's own is found again by its path, and a change of it since is told. */
 static void test_record_of_own_job_file_tells_what_changed(void **state) {
     (void)state;
@@ -410,6 +441,7 @@ int main(void) {
         cmocka_unit_test(test_s12_small_model_is_called_small),
         cmocka_unit_test(test_saved_record_runs_again),
         cmocka_unit_test(test_saved_record_with_seeds_runs_them_again),
+        cmocka_unit_test(test_threads_change_no_byte_of_seeds),
         cmocka_unit_test(test_record_of_own_job_file_tells_what_changed),
         cmocka_unit_test(test_failed_run_leaves_the_old_file),
         cmocka_unit_test(test_waits_are_a_row_a_rank_that_adds_up),

@@ -38,12 +38,9 @@ static void link_late(OrrExec *x, uint32_t id) {
  * would be seen, so it lands before these can start. */
 static bool bind_to_land(OrrExec *x, uint32_t id) {
     OrrConvoy *c = &x->convoys->convoys[id];
-    const OrrPlace *place = &x->places[x->convoys->places[c->first]];
-    uint16_t local = 1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_TP;
     if (c->is_bound)
         return true;
-    if (!orr_convoy__can_be_late(x, c) || x->compiled->waiters[place->stream] ||
-        (x->compiled->waiters[place->receive_stream] & ~local) || !are_in_step(x, c))
+    if (!orr_convoy__can_be_late(x, c) || !are_in_step(x, c))
         return false;
     int64_t land_ns = orr_convoy__next_send_ns(x, c);
     if (land_ns <= x->global_ns)

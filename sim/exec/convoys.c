@@ -124,7 +124,8 @@ bool orr_convoy__can_be_late(const OrrExec *x, const OrrConvoy *c) {
     const OrrPlace *place = &x->places[v->places[c->first]];
     uint16_t local = 1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_TP;
     uint32_t r = place->ends[1];
-    if (!x->passes || (x->compiled->waiters[place->stream] & local) ||
+    if (!x->passes || x->compiled->waiters[place->stream] ||
+        (x->compiled->waiters[place->receive_stream] & ~local) ||
         !(v->single[c->role[0]] & 1u << place->stream) ||
         !(v->single[c->role[1]] & 1u << place->receive_stream))
         return false;
