@@ -102,8 +102,8 @@ static double *read_list(OrrKeys *keys, const char *group, const char *key, uint
         value[i] = g_ascii_strtod(item[i], &end);
         if (end == item[i] || *end || !(value[i] >= min && value[i] <= max)) {
             g_autofree char *low = orr_units_double(min), *high = orr_units_double(max);
-            orr_keys_complain(keys, group, key, "'%s' is not a number from %s to %s", item[i], low,
-                              high);
+            orr_keys_complain(keys, group, key, "'%s' is no such number; %s to %s would do",
+                              item[i], low, high);
             g_free(value);
             return NULL;
         }
@@ -118,7 +118,7 @@ static bool read_axes(OrrKeys *keys, const char *group, OrrSurface *s) {
             return false;
         for (uint32_t i = 1; i < s->n[d]; i++)
             if (s->axis[d][i] <= s->axis[d][i - 1]) {
-                orr_keys_complain(keys, group, axis_keys[d], "must ascend");
+                orr_keys_complain(keys, group, axis_keys[d], "does not ascend; 1, 2, 3 would do");
                 return false;
             }
     }
@@ -158,16 +158,19 @@ OrrSurfaceSet *orr_tables_read(OrrKeys *keys) {
     g_auto(GStrv) group = orr_keys_strings(keys, "table", "surfaces", ORR_KEY_REQUIRED);
     uint32_t n = group ? g_strv_length(group) : 0;
     if (n > MAX_SURFACES)
-        orr_keys_complain(keys, "table", "surfaces", "at most %u surfaces", MAX_SURFACES);
+        orr_keys_complain(keys, "table", "surfaces", "names %u surfaces; at most %u would do", n,
+                          MAX_SURFACES);
     set->surfaces = g_new0(OrrSurface, MIN(n, MAX_SURFACES) + 1);
     for (uint32_t i = 0; i < n && i < MAX_SURFACES; i++) {
         OrrSurface *s = &set->surfaces[set->n_surfaces++];
         if (parse_group_name(group[i], s))
             read_surface(keys, group[i], s);
         else
-            orr_keys_complain(keys, "table", "surfaces",
-                              "'%s': expected gemm or attention, a dtype, and perhaps a variant",
-                              group[i]);
+            orr_keys_complain(
+                keys, "table", "surfaces",
+                "'%s': gemm or attention, a dtype, and perhaps a variant, as gemm.bf16 or "
+                "attention.bf16.causal, would do",
+                group[i]);
     }
     return set;
 }

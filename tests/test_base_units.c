@@ -52,7 +52,7 @@ static const struct {
     {"1e999 B", ORR_DIM_BYTES, "too large"}, {"1e308 PiB", ORR_DIM_BYTES, "too large"},
     {"1,5 s", ORR_DIM_TIME, "separator"},    {"1_000 B", ORR_DIM_BYTES, "separator"},
     {"1.5 GPUs", ORR_DIM_COUNT, "whole"},    {"8 GPUs!", ORR_DIM_COUNT, "noun"},
-    {"12 m", ORR_DIM_TIME, "min"},           {"5 %", ORR_DIM_NONE, "no unit"},
+    {"12 m", ORR_DIM_TIME, "min"},           {"5 %", ORR_DIM_NONE, "a bare number"},
 };
 
 static void test_units_read_as_si_base(void **state) {

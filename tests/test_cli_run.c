@@ -86,7 +86,7 @@ static void test_bad_lines_and_files_are_told(void **state) {
         {"run llama70b-500b-1024 --set rented.on_demand=3EUR", 3, {"USD/GPU-h"}},
         {"run llama70b-500b-8 --seeds 1", 1, {"the answer is no"}},
         {"run llama70b-500b-64 --seeds 2 --set run.failure_scale=1e6", 3, {"no time to train"}},
-        {"run bloom-176b-saves --set run.evaluate=5min", 3, {"evaluate_every", "go together"}},
+        {"run bloom-176b-saves --set run.evaluate=5min", 3, {"evaluate_every", "together would do"}},
         {"run bloom-176b-saves --set run.evaluate_every=10", 3, {"evaluate = 5 min"}},
         {"run bloom-176b-saves --set checkpoint.writers=385", 3, {"writers", "384 ranks"}},
         {"run save-70b-hourly-single --set checkpoint.writers=65", 3, {"writers", "64 ranks"}},

@@ -71,25 +71,26 @@ static void test_keys_all_errors_at_once_in_line_order(void **state) {
     orr_keys_int(keys, "layout", "1f", NULL, 1, 64, 1, 0);
     orr_keys_enum(keys, "layout", "name", names, 0, 0);
     orr_keys_bool(keys, "layout", "sp", false, 0);
-    check_says(keys,
-               "f.ini:1: \"x = 1\" stands before any [group]\n"
-               "f.ini:4: [layout] tp = 4: this key stands in line 3 already (8); keep one\n"
-               "f.ini:5: [layout] pp = many: \"many\" is not a number; a whole number will do\n"
-               "f.ini:6: [layout] dpp = 2: unknown key; did you mean pp?\n"
-               "f.ini:7: [layout] bw = 400: \"400\" lacks its unit: B/s, kB/s, MB/s, GB/s, TB/s, "
-               "KiB/s, MiB/s, GiB/s, TiB/s or in bits b/s, kb/s, Mb/s, Gb/s, Tb/s\n"
-               "f.ini:8: [layout] vpp = 99: is out of range; 1 to 64 will do\n"
-               "f.ini:9: [layout] n = 8 cats: \"cats\" does not fit here; GPU will do\n"
-               "f.ini:10: [layout] name = gpip: is unknown; did you mean gpipe? gpipe or 1f1b "
-               "will do\n"
-               "f.ini:11: [layout] sp = maybe: is not a yes or a no; yes, no, true, false, on, "
-               "off, 1 or 0 will do\n"
-               "f.ini:12: [layuot]: unknown group; did you mean layout?\n"
-               "f.ini:14: \"[broken\" is not a group; write [name]\n"
-               "f.ini:15: \"junk\" is neither a group nor a key; write [group] or key = value\n"
-               "f.ini:16: [layout]: this group stands in line 2 already; put its keys there\n"
-               "f.ini:17: [layout] 1f = 2.5: is not a whole number\n"
-               "f.ini: [layout] dp: is missing");
+    check_says(
+        keys,
+        "f.ini:1: \"x = 1\" stands before any [group]\n"
+        "f.ini:4: [layout] tp = 4: this key stands in line 3 already (8); keep one\n"
+        "f.ini:5: [layout] pp = many: \"many\" is not a number; a whole number will do, 1 to 64\n"
+        "f.ini:6: [layout] dpp = 2: unknown key; did you mean pp?\n"
+        "f.ini:7: [layout] bw = 400: \"400\" lacks its unit; B/s, kB/s, MB/s, GB/s, TB/s, "
+        "KiB/s, MiB/s, GiB/s, TiB/s or in bits b/s, kb/s, Mb/s, Gb/s, Tb/s will do\n"
+        "f.ini:8: [layout] vpp = 99: is out of range; 1 to 64 will do\n"
+        "f.ini:9: [layout] n = 8 cats: \"cats\" does not fit here; GPU will do\n"
+        "f.ini:10: [layout] name = gpip: is unknown; did you mean gpipe? gpipe or 1f1b "
+        "will do\n"
+        "f.ini:11: [layout] sp = maybe: is not a yes or a no; yes, no, true, false, on, "
+        "off, 1 or 0 will do\n"
+        "f.ini:12: [layuot]: unknown group; did you mean layout?\n"
+        "f.ini:14: \"[broken\" is not a group; write [name]\n"
+        "f.ini:15: \"junk\" is neither a group nor a key; write [group] or key = value\n"
+        "f.ini:16: [layout]: this group stands in line 2 already; put its keys there\n"
+        "f.ini:17: [layout] 1f = 2.5: is not a whole number; 1 to 64 will do\n"
+        "f.ini: [layout] dp: is missing; 1 to 64 would do");
 }
 
 static void test_keys_override_names_its_origin(void **state) {
@@ -99,7 +100,8 @@ static void test_keys_override_names_its_origin(void **state) {
     orr_keys_override(keys, "b", "m", "x", "--set");
     assert_int_equal(orr_keys_int(keys, "a", "n", NULL, 0, 9, 0, 0), 2);
     orr_keys_int(keys, "b", "m", NULL, 0, 9, 0, 0);
-    check_says(keys, "f.ini:--set: [b] m = x: \"x\" is not a number; a whole number will do");
+    check_says(keys,
+               "f.ini:--set: [b] m = x: \"x\" is not a number; a whole number will do, 0 to 9");
 }
 
 static void test_keys_refuse_what_is_not_text(void **state) {

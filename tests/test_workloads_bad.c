@@ -9,7 +9,7 @@
 #define MODEL                                                                                      \
     "[model]\nsource = test\nlayers = 2\nhidden = 64\nheads = 4\nffn = 128\nvocab = 256\n"         \
     "norm = rms_norm\nactivation = silu\nposition = rope\n"
-#define JOB "[job]\nmodel = gpt2\ncluster = dgx-h100:8\nframework = megatron-2023\nsource = test\n"
+#define JOB "[job]\nmodel = gpt2\ncluster = h100-ib:8\nframework = megatron-2023\nsource = test\n"
 #define BATCH "[batch]\nglobal = 8 sequences\nmicro = 1 sequence\nsequence = 1024 tokens\n"
 #define PROFILE "[framework]\nsource = test\nbased_on = megatron-2023\n"
 
@@ -78,10 +78,10 @@ static const BadFile bad_files[] = {
      "[job]\nmodel = gpt2\ncluster = dgx-h100\nframework = megatron-2023\nsource = x\n" BATCH,
      {"[layout] dp", "NAME:GPUS"}},
     {'j',
-     "[job]\nmodel = gpt2\ncluster = dgx-h100:many\nframework = megatron-2023\nsource = x\n" BATCH,
-     {"cluster = dgx-h100:many", "\"many\""}},
+     "[job]\nmodel = gpt2\ncluster = h100-ib:many\nframework = megatron-2023\nsource = x\n" BATCH,
+     {"cluster = h100-ib:many", "\"many\""}},
     {'j',
-     "[job]\nmodel = gpt2\ncluster = dgx-h100:8\nframework = megatron-2032\nsource = x\n" BATCH,
+     "[job]\nmodel = gpt2\ncluster = h100-ib:8\nframework = megatron-2032\nsource = x\n" BATCH,
      {"framework = megatron-2032", "did you mean"}},
     {'j', "[job\n", {":1:"}},
     {'j', "\xff\xfe", {""}},

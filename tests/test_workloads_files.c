@@ -189,7 +189,7 @@ static OrrJob *job_of(const char *text, OrrSources *sources) {
 static void test_data_parallel_size_is_derived_and_said(void **state) {
     (void)state;
     g_autoptr(OrrSources) sources = orr_sources_new();
-    g_autoptr(OrrJob) j = job_of("[job]\nmodel = gpt2\ncluster = dgx-h100:64\n"
+    g_autoptr(OrrJob) j = job_of("[job]\nmodel = gpt2\ncluster = h100-ib:64\n"
                                  "framework = megatron-core-2024\nsource = test\n"
                                  "[layout]\ntp = 4\npp = 2\n[batch]\nmicro = 2 sequences\n"
                                  "micro_batches = 3\nsequence = 1024 tokens\n"

@@ -100,6 +100,11 @@ static bool is_path(const char *ref) {
     return strchr(ref, '/') || g_str_has_suffix(ref, ".ini");
 }
 
+bool orr_topology_has(OrrTopologyKind kind, const char *ref, GError **error) {
+    g_autofree char *stem = is_path(ref) ? NULL : find_stem(kind, ref, error);
+    return stem || is_path(ref);
+}
+
 OrrKeys *orr_topologies__open(OrrTopologyKind kind, const char *group, const char *ref,
                               const OrrTopologyOptions *options, char **name, GError **error) {
     g_autofree char *stem = is_path(ref) ? g_path_get_basename(ref) : find_stem(kind, ref, error);
@@ -209,5 +214,6 @@ void orr_topologies__update(OrrKeys *keys, const char *group, const OrrTopoField
 void orr_topologies__override(OrrKeys *keys, const char *group, const OrrTopologyOptions *options) {
     for (uint32_t i = 0; options && i < options->n_sets; i++)
         if (!strcmp(options->sets[i].group, group))
-            orr_keys_override(keys, group, options->sets[i].key, options->sets[i].value, "--set");
+            orr_keys_override(keys, group, options->sets[i].key, options->sets[i].value,
+                              options->sets[i].origin ? options->sets[i].origin : "--set");
 }

@@ -137,10 +137,10 @@ OrrGpu *orr_topologies__gpu(OrrKeys *keys, const char *name, const OrrTopologyOp
     g_free(gpu->surfaces);
     gpu->surfaces = surfaces;
     if (gpu->sustained_hz > gpu->boost_hz)
-        orr_keys_complain(keys, "gpu", "sustained", "is above boost");
+        orr_keys_complain(keys, "gpu", "sustained", "is above boost; at most that would do");
     if ((gpu->nvlink_bytes_per_s > 0) != (gpu->nvlink_links > 0))
         orr_keys_complain(keys, "gpu", gpu->nvlink_links ? "nvlink_links" : "nvlink",
-                          "needs the other of nvlink and nvlink_links");
+                          "needs the other of nvlink and nvlink_links; both or none would do");
     if (orr_topologies__close(keys, options, error))
         return gpu;
     orr_gpu_free(gpu);
@@ -154,13 +154,21 @@ OrrGpu *orr_topology_gpu(const char *ref, const OrrTopologyOptions *options, GEr
     return keys ? orr_topologies__gpu(keys, name, options, error) : NULL;
 }
 
+/* What the key names is at fault: where that stands. */
+static void say_where(const OrrKeys *keys, const char *group, const char *key, GError **error) {
+    g_autofree char *place = orr_keys_place(keys, group, key);
+    g_prefix_error(error, "%s: ", place);
+}
+
 /* "0 1 1 2; 1 0 2 1; ...": a row a GPU, links to each GPU. */
 static void read_mesh(OrrKeys *keys, OrrNode *node) {
     g_auto(GStrv) rows = orr_keys_strings(keys, "node", "mesh", ORR_KEY_QUIET);
     if (!rows)
         return;
     if (g_strv_length(rows) != node->gpus) {
-        orr_keys_complain(keys, "node", "mesh", "has %u rows, not one for each of the %u GPUs",
+        orr_keys_complain(keys, "node", "mesh",
+                          "has %u rows; one for each of the %u GPUs, such as \"0 2; 2 0\" for two, "
+                          "would do",
                           g_strv_length(rows), node->gpus);
         return;
     }
@@ -175,12 +183,13 @@ static void read_mesh(OrrKeys *keys, OrrNode *node) {
             if (n < node->gpus && g_ascii_string_to_unsigned(*cell, 10, 0, UINT8_MAX, &links, NULL))
                 node->mesh_links[i * node->gpus + n] = (uint8_t)links;
             else if (n < node->gpus)
-                orr_keys_complain(keys, "node", "mesh", "row %u has \"%s\", not a number of links",
-                                  i, *cell);
+                orr_keys_complain(keys, "node", "mesh",
+                                  "row %u has \"%s\"; a number of links, 0 to 255, would do", i,
+                                  *cell);
             n++;
         }
         if (n != node->gpus)
-            orr_keys_complain(keys, "node", "mesh", "row %u has %u numbers, not %u", i, n,
+            orr_keys_complain(keys, "node", "mesh", "row %u has %u numbers; %u would do", i, n,
                               node->gpus);
     }
 }
@@ -201,6 +210,7 @@ static OrrNode *read_node(OrrKeys *keys, const char *name, const OrrTopologyOpti
                             node->gpu ? node->gpu->pcie_bytes_per_s : 1e9, ORR_KEY_OPTIONAL);
     if (node->gpu || !*gpu)
         return node;
+    say_where(keys, "node", "gpu", error);
     orr_node_free(node);
     return NULL;
 }
@@ -277,8 +287,10 @@ static bool read_cluster(OrrKeys *keys, OrrClusterSpec *s, const OrrTopologyOpti
         if (!orr_topologies__close(keys, options, error))
             return false;
         s->node = orr_topology_node(node, options, error);
-        if (!s->node)
+        if (!s->node) {
+            say_where(keys, "cluster", "node", error);
             return false;
+        }
     }
     s->node->has_sharp = has_sharp;
     if (has_tiers)

@@ -6,9 +6,9 @@
 #include "sim/cluster/cluster.h"
 
 /* Replaces one key: @group is cluster, node or gpu; other groups are not for us and ignored.
- * Messages say "--set" where a line number would stand. */
+ * Messages say @origin, or "--set" if that is NULL, where a line number would stand. */
 typedef struct {
-    const char *group, *key, *value;
+    const char *group, *key, *value, *origin;
 } OrrTopologySet;
 
 /* Told what was read and what was assumed; each function may be NULL. Names of shipped files are
@@ -42,6 +42,8 @@ typedef enum {
     ORR_N_TOPOLOGIES
 } OrrTopologyKind;
 extern const char *const orr_topology_kind_names[]; /* gpus, nodes, clusters: also the folders */
+/* Whether there is a file that @ref, without ":GPUS", names; of a path it is not asked. */
+bool orr_topology_has(OrrTopologyKind kind, const char *ref, GError **error);
 
 typedef struct {
     char *name, *summary, *source;

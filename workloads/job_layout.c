@@ -74,7 +74,7 @@ static void resolve_aliases(JobReader *r, const char *group) {
             const char *value = orr_keys_string(r->keys, group, spellings[s], NULL, ORR_KEY_QUIET);
             if (orr_keys_has(r->keys, group, key) && !orr_job__is_overridden(r, group, key))
                 orr_keys_complain(r->keys, group, spellings[s],
-                                  "means %s, which is given too; keep one of them", key);
+                                  "means %s, which is given too; one of them would do", key);
             else if (!orr_keys_has(r->keys, group, key))
                 orr_keys_override(r->keys, group, key, value, spellings[s]);
             if (strcmp(alias, dashed) == 0)
@@ -97,11 +97,11 @@ static void read_dp(JobReader *r) {
         return;
     if (n_gpus == 0) {
         orr_keys_complain(r->keys, "layout", "dp",
-                          "is missing; give it, or say how many GPUs: cluster = NAME:GPUS");
+                          "is missing; it, or a number of GPUs, cluster = NAME:GPUS, would do");
     } else if (n_gpus % model != 0) {
         orr_keys_complain(r->keys, "layout", "dp",
                           "cannot be derived: TP %u x PP %u x CP %u = %" G_GUINT64_FORMAT
-                          " ranks do not divide %u GPUs; change one of them",
+                          " ranks do not divide %u GPUs; others of these would do",
                           l->tp, l->pp, l->cp, model, n_gpus);
     } else {
         l->dp = (uint32_t)(n_gpus / model);
@@ -145,7 +145,8 @@ static void read_rank_order(JobReader *r) {
             continue;
         if (sizes[d] > 1)
             orr_keys_complain(r->keys, "layout", "rank_order",
-                              "leaves out %s, which has %u ranks; name it", dim_names[d], sizes[d]);
+                              "leaves out %s, which has %u ranks; with it, it would do",
+                              dim_names[d], sizes[d]);
         l->rank_order[n++] = (OrrRankDim)d;
     }
 }
@@ -158,7 +159,8 @@ static void read_stage_layers(JobReader *r) {
     guint n = g_strv_length(words);
     if (n != (uint64_t)l->pp * l->vpp)
         orr_keys_complain(r->keys, "layout", "stage_layers",
-                          "names %u stages, but there are PP %u x VPP %u = %u; one number for each",
+                          "names %u stages, but there are PP %u x VPP %u = %u; one number for each "
+                          "would do",
                           n, l->pp, l->vpp, l->pp * l->vpp);
     l->stage_layers = g_new0(uint32_t, n + 1);
     l->n_stage_layers = n;
@@ -199,7 +201,7 @@ void orr_job__read_layout(JobReader *r) {
                                            ORR_JOB_MAX_RANKS, 0, ORR_KEY_QUIET);
     if (l->hsdp_shard > 0 && l->dp % l->hsdp_shard != 0)
         orr_keys_complain(r->keys, "layout", "hsdp_shard",
-                          "does not divide DP %u; use a divisor of it", l->dp);
+                          "does not divide DP %u; a divisor of it would do", l->dp);
     l->ends = (OrrEnds)orr_keys_enum(r->keys, "layout", "ends", ends_names, d->ends,
                                      l->pp > 1 ? ORR_KEY_OPTIONAL : ORR_KEY_QUIET);
     read_stage_layers(r);

@@ -25,6 +25,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrSources, orr_sources_free)
  * files that the job names. */
 typedef struct {
     const char *group, *key, *value;
+    const char *origin; /* who says so, for messages: "FILE:LINE"; NULL: "--set" */
 } OrrOverride;
 
 /* Each: @ref is a name in its folder or a path; NULL with @error. @sources may be NULL. */

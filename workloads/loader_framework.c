@@ -180,7 +180,8 @@ static bool inherit(OrrKeys *keys, OrrSources *sources, GError **error) {
                                   orr_keys_name(keys), base_ref, MAX_BASES);
         g_autoptr(OrrKeys) base = orr_workloads__open("frameworks", base_ref, sources, error);
         if (base == NULL) {
-            g_prefix_error(error, "%s: [framework] based_on = %s: ", orr_keys_name(keys), base_ref);
+            g_autofree char *place = orr_keys_place(keys, "framework", "based_on");
+            g_prefix_error(error, "%s: ", place);
             return false;
         }
         take_from_base(keys, base);
@@ -206,7 +207,8 @@ OrrFramework *orr_workload_framework(const char *ref, const OrrOverride *overrid
     for (uint32_t i = 0; i < n_overrides; i++)
         if (g_strcmp0(overrides[i].group, "framework") == 0)
             orr_keys_override(keys, group_of_key(overrides[i].key), overrides[i].key,
-                              overrides[i].value, "--set");
+                              overrides[i].value,
+                              overrides[i].origin ? overrides[i].origin : "--set");
     if (!inherit(keys, sources, error))
         return NULL;
     g_autoptr(OrrFramework) f = g_new0(OrrFramework, 1);

@@ -10,6 +10,8 @@
 
 #include "sim/cluster/perturb.h"
 #include "sim/schedule/schedules.h"
+#include "topologies/loader.h"
+#include "topologies/shapes.h"
 
 static const char *const routing_names[] = {"spread", "ecmp-hash", NULL};
 static const char *const clock_names[] = {"sustained", "boost", NULL};
@@ -58,6 +60,16 @@ static void check_model(JobReader *r) {
         orr_keys_complain(r->keys, "job", "model", "%s", error->message);
 }
 
+/* The same of the cluster, but for its number of GPUs. */
+static void check_cluster(JobReader *r) {
+    const char *ref = r->job->cluster_ref;
+    g_autofree char *name = g_strndup(ref, strcspn(ref, ":"));
+    g_autoptr(GError) error = NULL;
+    if (*ref != '\0' && !orr_shape_is(ref) &&
+        !orr_topology_has(ORR_TOPOLOGY_CLUSTERS, name, &error))
+        orr_keys_complain(r->keys, "job", "cluster", "%s", error->message);
+}
+
 static void read_job_group(JobReader *r) {
     OrrJob *j = r->job;
     j->source = g_strdup(orr_keys_string(r->keys, "job", "source", NULL, ORR_KEY_REQUIRED));
@@ -68,6 +80,8 @@ static void read_job_group(JobReader *r) {
     j->model_ref = is_own ? g_strdup(orr_keys_name(r->keys)) : read_ref(r, "model");
     check_model(r);
     j->cluster_ref = read_ref(r, "cluster");
+    j->cluster_place = orr_keys_place(r->keys, "job", "cluster");
+    check_cluster(r);
     j->framework_ref = read_ref(r, "framework");
     j->n_gpus = read_gpus(r, j->cluster_ref);
     j->is_boost = orr_keys_enum(r->keys, "job", "clocks", clock_names, 0, ORR_KEY_QUIET) == 1;
@@ -91,13 +105,13 @@ static void read_batch(JobReader *r) {
                                   by_count ? ORR_KEY_QUIET : ORR_KEY_REQUIRED);
     if (by_count && orr_keys_has(r->keys, "batch", "global")) {
         orr_keys_complain(r->keys, "batch", "micro_batches",
-                          "is said twice: global = micro x micro_batches x dp; give one of global "
-                          "and micro_batches");
+                          "is said twice: global = micro x micro_batches x dp; one of global and "
+                          "micro_batches would do");
     } else if (by_count) {
         double product = (double)count * b->micro_sequences * r->job->layout.dp;
         if (product > 1 << 30)
             orr_keys_complain(r->keys, "batch", "micro_batches",
-                              "makes a global batch above 2^30 sequences; use fewer");
+                              "makes a global batch above 2^30 sequences; fewer would do");
         global = (int64_t)MIN(product, 1 << 30);
         orr_job__assume(r, "batch.global", (double)global, "micro x micro_batches x dp");
     }
@@ -133,8 +147,9 @@ static void read_recompute(JobReader *r) {
         (uint32_t)orr_keys_int(r->keys, "recompute", "layers", "layers", 1, 1 << 20, 1, flags);
     if (!full && (orr_keys_has(r->keys, "recompute", "layers") ||
                   orr_keys_has(r->keys, "recompute", "method")))
-        orr_keys_complain(r->keys, "recompute", "policy",
-                          "method and layers belong to policy = full; drop them or say full");
+        orr_keys_complain(
+            r->keys, "recompute", "policy",
+            "method and layers belong to policy = full; full, or none of these, would do");
 }
 
 static void read_network(JobReader *r) {
@@ -191,6 +206,7 @@ static void read_nccl(JobReader *r) {
 
 static void read_sets(JobReader *r) {
     GPtrArray *groups = g_ptr_array_new(), *keys = g_ptr_array_new(), *values = g_ptr_array_new();
+    GPtrArray *origins = g_ptr_array_new();
     for (guint g = 0; set_groups[g] != NULL; g++) {
         g_auto(GStrv) names = orr_keys_list(r->keys, set_groups[g]);
         for (guint i = 0; names != NULL && names[i] != NULL; i++) {
@@ -198,15 +214,18 @@ static void read_sets(JobReader *r) {
             g_ptr_array_add(keys, g_strdup(names[i]));
             g_ptr_array_add(values, g_strdup(orr_keys_string(r->keys, set_groups[g], names[i], NULL,
                                                              ORR_KEY_QUIET)));
+            g_ptr_array_add(origins, orr_keys_origin(r->keys, set_groups[g], names[i]));
         }
     }
     r->job->n_sets = groups->len;
     g_ptr_array_add(groups, NULL);
     g_ptr_array_add(keys, NULL);
     g_ptr_array_add(values, NULL);
+    g_ptr_array_add(origins, NULL);
     r->job->set_groups = (char **)g_ptr_array_free(groups, FALSE);
     r->job->set_keys = (char **)g_ptr_array_free(keys, FALSE);
     r->job->set_values = (char **)g_ptr_array_free(values, FALSE);
+    r->job->set_origins = (char **)g_ptr_array_free(origins, FALSE);
 }
 
 /* The profile that the job names, for its defaults. Its flaws count as the job's. */
@@ -230,7 +249,8 @@ OrrOverride *orr_workload_job_overrides(const OrrJob *job, const OrrOverride *ov
     OrrOverride *all = g_new0(OrrOverride, job->n_sets + n_overrides + 1);
     uint32_t n = 0;
     for (uint32_t i = 0; i < job->n_sets; i++)
-        all[n++] = (OrrOverride){job->set_groups[i], job->set_keys[i], job->set_values[i]};
+        all[n++] = (OrrOverride){job->set_groups[i], job->set_keys[i], job->set_values[i],
+                                 job->set_origins[i]};
     for (uint32_t i = 0; i < n_overrides; i++)
         if (is_set_group(overrides[i].group))
             all[n++] = overrides[i];

@@ -61,9 +61,10 @@ static void read_dependent(OrrKeys *keys, OrrModel *m) {
                                          ORR_KEY_OPTIONAL);
     uint32_t even = m->hidden / m->heads;
     if (!orr_keys_has(keys, "model", "head_dim") && m->hidden % m->heads != 0)
-        orr_keys_complain(keys, "model", "heads",
-                          "%u heads do not divide hidden = %u; give head_dim, or heads that do",
-                          m->heads, m->hidden);
+        orr_keys_complain(
+            keys, "model", "heads",
+            "%u heads do not divide hidden = %u; head_dim, or heads that do, would do", m->heads,
+            m->hidden);
     m->head_dim = (uint32_t)orr_keys_int(keys, "model", "head_dim", NULL, 1, MAX_WIDTH,
                                          MAX(even, 1u), ORR_KEY_OPTIONAL);
     bool learned = m->position == ORR_POS_LEARNED;
@@ -89,17 +90,18 @@ static void read_dependent(OrrKeys *keys, OrrModel *m) {
 static void check_model(OrrKeys *keys, const OrrModel *m) {
     if (m->heads % m->kv_heads != 0)
         orr_keys_complain(keys, "model", "kv_heads",
-                          "%u key-value heads do not divide %u heads; use a divisor of %u",
+                          "%u key-value heads do not divide %u heads; a divisor of %u would do",
                           m->kv_heads, m->heads, m->heads);
     if (m->shares_norm && !m->is_parallel)
-        orr_keys_complain(keys, "model", "shares_norm",
-                          "one norm for attention and MLP needs parallel = yes");
+        orr_keys_complain(
+            keys, "model", "shares_norm",
+            "one norm for attention and MLP needs parallel = yes; that, or no, would do");
     if (m->norm == ORR_RMS_NORM && m->norm_bias)
         orr_keys_complain(keys, "model", "norm_bias",
-                          "RMSNorm has no bias; use norm_bias = no, or norm = layer_norm");
+                          "RMSNorm has no bias; norm_bias = no, or norm = layer_norm, would do");
     if (m->activation == ORR_RELU && m->is_gated)
         orr_keys_complain(keys, "model", "gated",
-                          "a gated ReLU is not modelled; use silu or gelu, or gated = no");
+                          "a gated ReLU is not modelled; silu or gelu, or gated = no, would do");
 }
 
 /* Shapes of layers that cannot be simulated yet. */
@@ -129,8 +131,8 @@ static void check_expected(OrrKeys *keys, const OrrModel *m, bool is_overridden)
     orr_params_count(m, &params);
     if (params.total != (uint64_t)expected)
         orr_keys_complain(keys, "model", "expect_parameters",
-                          "these shapes have %" PRIu64 " parameters; correct the shapes or the "
-                          "expectation",
+                          "these shapes have %" PRIu64
+                          " parameters; that, or other shapes, would do",
                           params.total);
 }
 
@@ -139,7 +141,8 @@ static bool override_model(OrrKeys *keys, const OrrOverride *overrides, uint32_t
     for (uint32_t i = 0; i < n; i++) {
         if (g_strcmp0(overrides[i].group, "model") != 0)
             continue;
-        orr_keys_override(keys, "model", overrides[i].key, overrides[i].value, "--set");
+        orr_keys_override(keys, "model", overrides[i].key, overrides[i].value,
+                          overrides[i].origin ? overrides[i].origin : "--set");
         any = true;
     }
     return any;

@@ -30,6 +30,9 @@ OrrKeys *orr_workloads__open(const char *folder, const char *ref, OrrSources *so
 /* The defaults that @keys used so far become assumptions "GROUP.KEY", origin @origin. */
 void orr_workloads__note_defaults(OrrSources *sources, const OrrKeys *keys, const char *prefix,
                                   const char *origin);
+/* Complains at [@group] @key if @ref, unless empty or a path, names no file in @folder. */
+void orr_workloads__check_ref(OrrKeys *keys, const char *group, const char *key, const char *folder,
+                              const char *ref);
 /* Name of a file without folder and .ini; g_free. */
 char *orr_workloads__stem(const char *path);
 /* Complains at [GROUP] flops_formula unless @formula is one of orr_flops_formulas. */

@@ -89,7 +89,7 @@ static double amount(OrrKeys *keys, const char *group, const char *key, const ch
     double value;
     g_autoptr(GError) flaw = NULL;
     if (!orr_units_split(text, &value, &rest, &flaw)) {
-        orr_keys_complain(keys, group, key, "%s", flaw->message);
+        orr_keys_complain(keys, group, key, "%s; from 1 to 1e18 %s would do", flaw->message, noun);
         return 0;
     }
     if (value < 1 || value > 1e18 || (*rest && strcmp(rest, noun) != 0)) {
@@ -128,11 +128,15 @@ static char **group_list(OrrKeys *keys, const char *group, const char *key,
                               names[i]);
         for (guint j = 0; j < i; j++)
             if (strcmp(names[i], names[j]) == 0)
-                orr_keys_complain(keys, group, key, "%s stands there twice; keep one", names[i]);
+                orr_keys_complain(keys, group, key, "%s stands there twice; one would do",
+                                  names[i]);
         for (uint32_t o = 0; o < n_overrides; o++)
             if (strcmp(overrides[o].group, names[i]) == 0 && !is_file_group(names[i]))
                 orr_keys_override(keys, overrides[o].group, overrides[o].key, overrides[o].value,
                                   "--set");
+        if (!orr_keys_has_group(keys, names[i]))
+            orr_keys_complain(keys, group, key, "there is no group [%s]; the name of one would do",
+                              names[i]);
     }
     return names;
 }
@@ -141,7 +145,8 @@ static void read_stores(OrrKeys *keys, OrrRunFile *f, char **names) {
     f->n_stores = names ? g_strv_length(names) : 0;
     f->stores = g_new0(OrrRunStore, f->n_stores + 1);
     if (f->n_stores > 4)
-        orr_keys_complain(keys, "checkpoint", "stores", "names more than four stores");
+        orr_keys_complain(keys, "checkpoint", "stores",
+                          "names more than four stores; four would do");
     for (uint32_t i = 0; i < f->n_stores; i++) {
         OrrRunStore *s = &f->stores[i];
         const char *g = s->name = g_strdup(names[i]);
@@ -214,31 +219,47 @@ static void check(OrrKeys *keys, const OrrRunFile *f) {
     if (is_given == (*f->job_ref != '\0'))
         orr_keys_complain(keys, "run", "job",
                           "either the job whose step is simulated, or "
-                          "step_time, gpus and tokens_per_step");
+                          "step_time, gpus and tokens_per_step would do");
     if (is_given && (f->gpus == 0 || !(f->tokens_per_step > 0)))
-        orr_keys_complain(keys, "run", "step_time", "needs gpus and tokens_per_step beside it");
+        orr_keys_complain(keys, "run", "step_time",
+                          "needs gpus and tokens_per_step beside it; with all three it would do");
     if (is_given && f->n_stores > 0 && !(f->checkpoint.bytes > 0))
         orr_keys_complain(keys, "checkpoint", "bytes",
                           "is needed where no model says it; bytes = 2.3 TB would do");
     if (is_given && f->n_stages > 0)
-        orr_keys_complain(keys, "run", "phases", "need a job to simulate");
+        orr_keys_complain(keys, "run", "phases", "need a job to simulate; job = NAME would do");
     bool has_interval = f->checkpoint.interval_ns > 0 || f->checkpoint.interval_steps > 0;
     bool is_fixed = f->checkpoint.policy == ORR_INTERVAL_FIXED;
     if (!is_fixed && has_interval)
-        orr_keys_complain(keys, "checkpoint", "policy", "an interval is given too; keep one");
+        orr_keys_complain(keys, "checkpoint", "policy", "an interval is given too; one would do");
     if (f->n_stores > 0 && is_fixed && !has_interval)
         orr_keys_complain(keys, "checkpoint", "interval",
                           "interval = 30 min, interval_steps = 100 "
                           "steps, or one of the policies young, daly, search would do");
     if (f->checkpoint.interval_ns > 0 && f->checkpoint.interval_steps > 0)
-        orr_keys_complain(keys, "checkpoint", "interval_steps", "interval is given too; keep one");
+        orr_keys_complain(keys, "checkpoint", "interval_steps",
+                          "interval is given too; one would do");
     if (f->contract != ORR_CONTRACT_NONE && *f->prices_ref == '\0')
-        orr_keys_complain(keys, "run", "contract", "needs prices = a file of workloads/prices");
+        orr_keys_complain(keys, "run", "contract",
+                          "needs prices; prices = NAME (orrery list prices) would do");
     if ((f->evaluate_steps > 0) != (f->evaluate_ns > 0))
         orr_keys_complain(keys, "run", f->evaluate_ns > 0 ? "evaluate" : "evaluate_every",
-                          "evaluate_every = 1000 steps and evaluate = 5 min go together");
+                          "evaluate_every = 1000 steps and evaluate = 5 min together would do");
     if (f->gpus > 0 && f->checkpoint.writers > f->gpus)
-        orr_keys_complain(keys, "checkpoint", "writers", "the run has %u ranks to write", f->gpus);
+        orr_keys_complain(keys, "checkpoint", "writers",
+                          "the run has %u ranks to write; at most that would do", f->gpus);
+}
+
+/* What is read later is looked for here, where there is a line to point at. */
+static void check_refs(OrrKeys *keys, const OrrRunFile *f) {
+    g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GArray) sets = g_array_new(FALSE, FALSE, sizeof(OrrOverride));
+    g_autoptr(GError) flaw = NULL;
+    orr_workloads__check_ref(keys, "run", "job", "workloads/jobs", f->job_ref);
+    orr_workloads__check_ref(keys, "run", "failures", "topologies/failures", f->failures_ref);
+    orr_workloads__check_ref(keys, "run", "prices", "workloads/prices", f->prices_ref);
+    if (!orr_run_parse_sets(f->sets, texts, sets, &flaw))
+        orr_keys_complain(keys, "run", "set", "%s", flaw->message);
 }
 
 static void read_all(OrrKeys *keys, OrrRunFile *f, const OrrOverride *overrides, uint32_t n) {
@@ -248,6 +269,7 @@ static void read_all(OrrKeys *keys, OrrRunFile *f, const OrrOverride *overrides,
     f->failures_ref = text_of(keys, "failures", ORR_KEY_QUIET);
     f->prices_ref = text_of(keys, "prices", ORR_KEY_QUIET);
     f->sets = text_of(keys, "set", ORR_KEY_QUIET);
+    check_refs(keys, f);
     f->tokens = amount(keys, "run", "tokens", "tokens", ORR_KEY_QUIET);
     f->steps = amount(keys, "run", "steps", "steps", ORR_KEY_QUIET);
     f->tokens_per_step = amount(keys, "run", "tokens_per_step", "tokens", ORR_KEY_QUIET);

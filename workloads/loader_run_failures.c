@@ -61,21 +61,22 @@ static void read_rate(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
     bool has_rate = says_rate(keys, w, g, "per_1000_node_days");
     int given = has_count + has_mtbf + has_rate + says_rate(keys, w, g, "events");
     if (given != 1) {
-        orr_keys_complain(keys, g, "mtbf",
-                          "one of mtbf, count, per_1000_node_days and events says "
-                          "how often it strikes");
+        orr_keys_complain(
+            keys, g, "mtbf",
+            "how often does it strike? one of mtbf, count, per_1000_node_days and events "
+            "would do");
     } else if (has_count) {
         double units = units_in(w, k->unit);
         if (!(w->ns > 0) || !(units > 0))
             orr_keys_complain(keys, g, "count",
-                              "needs the window it was counted in: window = 54 d "
-                              "and gpus, nodes, switches or racks in [failures]");
+                              "needs the window it was counted in; window = 54 d and gpus, nodes, "
+                              "switches or racks in [failures] would do");
         else if (count > 0)
             k->mean_ns = w->ns * units / count;
     } else if (has_rate && rate > 0) {
         k->mean_ns = 86400e9 * 1000 / rate;
         if (k->unit != ORR_UNIT_NODE)
-            orr_keys_complain(keys, g, "per_1000_node_days", "is of nodes: unit = node");
+            orr_keys_complain(keys, g, "per_1000_node_days", "is of nodes; unit = node would do");
     } else if (has_mtbf) {
         k->mean_ns = mtbf;
     }
@@ -109,7 +110,9 @@ static void read_events(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
         before = is_fine ? hours : before;
     }
     if (flaw) {
-        orr_keys_complain(keys, k->name, "events", "%s", flaw->message);
+        orr_keys_complain(keys, k->name, "events",
+                          "%s; a CSV with a column time_h, beside the file that names it, would do",
+                          flaw->message);
         g_error_free(flaw);
     }
 }
@@ -129,9 +132,10 @@ static void read_slow(OrrKeys *keys, OrrFailureKind *k) {
         if (!is_given[i])
             continue;
         if (first)
-            orr_keys_complain(keys, g, ways[i], "%s is given too; keep one", first);
+            orr_keys_complain(keys, g, ways[i], "%s is given too; one would do", first);
         else if (k->effect != ORR_EFFECT_SLOW)
-            orr_keys_complain(keys, g, ways[i], "is of effect = slow, not of %s",
+            orr_keys_complain(keys, g, ways[i],
+                              "is of effect = slow, not of %s; that effect would do",
                               orr_effect_names[k->effect]);
         first = ways[i];
     }
@@ -185,7 +189,7 @@ static void read_cause(OrrKeys *keys, const Window *w, OrrFailureKind *k) {
     if (k->law == ORR_LAW_EVENTS && chosen_rate(w, g))
         k->law = ORR_LAW_EXPONENTIAL; /* read_events says if it is that again */
     else if (k->law == ORR_LAW_EVENTS && !says_rate(keys, w, g, "events"))
-        orr_keys_complain(keys, g, "law", "needs the times: events = FILE.csv");
+        orr_keys_complain(keys, g, "law", "needs the times; events = FILE.csv would do");
     read_events(keys, w, k);
 }
 
@@ -228,8 +232,11 @@ OrrFailureSet *orr_workload_failures(const char *ref, const OrrOverride *overrid
     for (guint i = 0; causes && causes[i]; i++) {
         for (guint j = 0; j < i; j++)
             if (strcmp(causes[i], causes[j]) == 0)
-                orr_keys_complain(keys, "failures", "causes", "%s stands there twice; keep one",
+                orr_keys_complain(keys, "failures", "causes", "%s stands there twice; one would do",
                                   causes[i]);
+        if (!orr_keys_has_group(keys, causes[i]))
+            orr_keys_complain(keys, "failures", "causes",
+                              "there is no group [%s]; the name of one would do", causes[i]);
         read_cause(keys, &w, orr_failure_set_add(set, causes[i]));
     }
     if (!orr_keys_finish(keys, error))

@@ -17,11 +17,12 @@ static double money(OrrKeys *keys, const char *group, const char *key, const cha
     double value;
     g_autoptr(GError) flaw = NULL;
     if (!orr_units_split(text, &value, &rest, &flaw))
-        orr_keys_complain(keys, group, key, "%s", flaw->message);
+        orr_keys_complain(keys, group, key, "%s; a number with the unit %s would do", flaw->message,
+                          unit);
     else if (strcmp(rest, unit) != 0)
         orr_keys_complain(keys, group, key, "a number with the unit %s would do", unit);
     else if (value < 0)
-        orr_keys_complain(keys, group, key, "is below 0");
+        orr_keys_complain(keys, group, key, "is below 0; 0 %s or more would do", unit);
     else
         return value;
     return fallback;

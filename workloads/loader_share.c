@@ -50,8 +50,9 @@ static void read_classes(OrrKeys *keys, OrrShareSpec *s) {
             g_ptr_array_add(classes, g_strdup(parts[i]));
     }
     if (classes->len != s->n_nodes) {
-        orr_keys_complain(keys, "share", "classes", "are of %u nodes, but there are %u",
-                          classes->len, s->n_nodes);
+        orr_keys_complain(keys, "share", "classes",
+                          "are of %u nodes; as many as there are, %u, would do", classes->len,
+                          s->n_nodes);
         return;
     }
     g_ptr_array_add(classes, NULL);
@@ -240,9 +241,10 @@ static bool read_jobs(const OrrKeys *keys, const char *ref, OrrShareSpec *s, Orr
     int need[2];
     gsize length;
     s->table = beside(folder, ref);
-    g_autofree char *text = orr_file_read(s->table, LIMIT_BYTES, &length, error);
+    g_autoptr(GError) flaw = NULL;
+    g_autofree char *text = orr_file_read(s->table, LIMIT_BYTES, &length, &flaw);
     if (!text)
-        return false;
+        return orr_fail_input(error, "%s; a CSV of jobs beside the file would do", flaw->message);
     g_autoptr(OrrCsv) csv = orr_csv_parse(s->table, text, length, ORR_CSV_PLAIN, error);
     if (!csv || !orr_csv_need(csv, names, need, error))
         return false;
@@ -280,7 +282,8 @@ static bool read_cluster(OrrKeys *keys, OrrShareSpec *s, const OrrOverride *over
                                         "racks_per_block", NULL};
     for (int i = 0; given[i]; i++)
         if (orr_keys_has(keys, "share", given[i]))
-            orr_keys_complain(keys, "share", given[i], "is the cluster's; drop it or cluster");
+            orr_keys_complain(keys, "share", given[i],
+                              "is the cluster's; it or cluster alone would do");
     g_autofree OrrTopologySet *sets = g_new0(OrrTopologySet, n_overrides + 1);
     for (uint32_t i = 0; i < n_overrides; i++)
         sets[i] = (OrrTopologySet){overrides[i].group, overrides[i].key, overrides[i].value};
@@ -288,7 +291,8 @@ static bool read_cluster(OrrKeys *keys, OrrShareSpec *s, const OrrOverride *over
     OrrTopologyOptions options = {sets, n_overrides, sources ? &notes : NULL};
     g_autoptr(OrrCluster) c = orr_topology_cluster(s->cluster_ref, &options, error);
     if (!c) {
-        g_prefix_error(error, "%s: [share] cluster: ", orr_keys_name(keys));
+        g_autofree char *place = orr_keys_place(keys, "share", "cluster");
+        g_prefix_error(error, "%s: ", place);
         return false;
     }
     const OrrClusterSpec *k = orr_cluster_spec(c);
@@ -320,7 +324,8 @@ static void read_failures(OrrKeys *keys, OrrShareSpec *s) {
     for (guint i = 0; s->spot_classes && s->spot_classes[i]; i++)
         if (!s->node_class ||
             !g_strv_contains((const char *const *)s->node_class, s->spot_classes[i]))
-            orr_keys_complain(keys, "spot", "classes", "no node is of class %s",
+            orr_keys_complain(keys, "spot", "classes",
+                              "no node is of class %s; one of [share] classes would do",
                               s->spot_classes[i]);
 }
 
@@ -337,6 +342,7 @@ static void read_store(OrrKeys *keys, OrrShareSpec *s) {
 static void read_money(OrrKeys *keys, OrrShareFile *f) {
     OrrShareSpec *s = f->spec;
     f->prices_ref = g_strdup(orr_keys_string(keys, "share", "prices", "", ORR_KEY_QUIET));
+    orr_workloads__check_ref(keys, "share", "prices", "workloads/prices", f->prices_ref);
     f->contract =
         (OrrContract)orr_keys_enum(keys, "share", "contract", orr_contract_names,
                                    *f->prices_ref ? ORR_CONTRACT_ON_DEMAND : ORR_CONTRACT_NONE,
@@ -407,8 +413,13 @@ OrrShareFile *orr_workload_share(const char *ref, const OrrOverride *overrides,
     read_machine(keys, s);
     read_money(keys, f);
     const char *jobs = orr_keys_string(keys, "share", "jobs", "", ORR_KEY_REQUIRED);
-    if (!orr_keys_finish(keys, error) || !read_jobs(keys, jobs, s, sources, error))
+    if (!orr_keys_finish(keys, error))
         return NULL;
+    if (!read_jobs(keys, jobs, s, sources, error)) {
+        g_autofree char *place = orr_keys_place(keys, "share", "jobs");
+        g_prefix_error(error, "%s: ", place);
+        return NULL;
+    }
     if (sources)
         orr_workloads__note_defaults(sources, keys, NULL, "default of share files");
     return g_steal_pointer(&f);

@@ -78,3 +78,11 @@ char *orr_workloads__stem(const char *path) {
         stem[strlen(stem) - strlen(".ini")] = '\0';
     return stem;
 }
+
+void orr_workloads__check_ref(OrrKeys *keys, const char *group, const char *key, const char *folder,
+                              const char *ref) {
+    g_autoptr(GError) flaw = NULL;
+    g_autofree char *path = *ref ? orr_data_find(folder, ref, ".ini", &flaw) : NULL;
+    if (flaw)
+        orr_keys_complain(keys, group, key, "%s", flaw->message);
+}

@@ -47,10 +47,14 @@ static OrrCluster *read_cluster(OrrStepRun *run, const OrrOverride *overrides, u
     if (use_management)
         sets[n_sets++] = (OrrTopologySet){"cluster", "use_management", "yes"};
     for (uint32_t i = 0; i < n; i++)
-        sets[n_sets++] = (OrrTopologySet){overrides[i].group, overrides[i].key, overrides[i].value};
+        sets[n_sets++] = (OrrTopologySet){overrides[i].group, overrides[i].key, overrides[i].value,
+                                          overrides[i].origin};
     OrrTopologyNotes notes = {run->sources, note_input, note_assumption};
     OrrTopologyOptions options = {sets, n_sets, use_management ? NULL : &notes};
-    return orr_topology_cluster(run->job->cluster_ref, &options, error);
+    OrrCluster *cluster = orr_topology_cluster(run->job->cluster_ref, &options, error);
+    if (!cluster && run->job->cluster_place)
+        g_prefix_error(error, "%s: ", run->job->cluster_place);
+    return cluster;
 }
 
 /* The node says which names NCCL_IB_HCA may give; a name that is none of them means sockets, and

@@ -35,7 +35,7 @@ static const struct {
     const char *names;
     bool is_bare; /* a number without unit will do */
 } dims[ORR_N_DIMS] = {
-    [ORR_DIM_NONE] = {none_units, "no unit", true},
+    [ORR_DIM_NONE] = {none_units, "a bare number", true},
     [ORR_DIM_COUNT] = {none_units, "a whole number", true},
     [ORR_DIM_TIME] = {time_units, "ns, us, ms, s, min, h or d", false},
     [ORR_DIM_BYTES] = {byte_units, "B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB or PiB", false},
@@ -89,8 +89,10 @@ static bool parse_count(const char *text, const char *unit, double value, GError
 bool orr_units_parse(const char *text, OrrDim dim, double *value, GError **error) {
     double v;
     const char *unit;
-    if (!orr_units_split(text, &v, &unit, error))
-        return false;
+    g_autoptr(GError) flaw = NULL;
+    if (!orr_units_split(text, &v, &unit, &flaw))
+        return orr_fail_input(error, "%s; %s%s will do", flaw->message,
+                              dims[dim].is_bare ? "" : "a number in ", dims[dim].names);
     gsize length = strlen(unit);
     while (length > 0 && g_ascii_isspace(unit[length - 1]))
         length--;
@@ -107,10 +109,10 @@ bool orr_units_parse(const char *text, OrrDim dim, double *value, GError **error
         if (strlen(u->name) == length && memcmp(u->name, unit, length) == 0)
             factor = u->factor;
     if (factor == 0 && length == 0)
-        return orr_fail_input(error, "\"%s\" lacks its unit: %s", text, dims[dim].names);
+        return orr_fail_input(error, "\"%s\" lacks its unit; %s will do", text, dims[dim].names);
     if (factor == 0)
-        return orr_fail_input(error, "unit \"%.*s\" does not fit here: %s", (int)length, unit,
-                              dims[dim].names);
+        return orr_fail_input(error, "unit \"%.*s\" does not fit here; %s will do", (int)length,
+                              unit, dims[dim].names);
     if (!isfinite(v * factor))
         return orr_fail_input(error, "\"%s\" is too large", text);
     /* dividing by a power of ten rounds once; multiplying by 0.01 would round twice */

@@ -15,7 +15,7 @@ const char *orr_words_nearest(const char *word, const char *const *names);
 char *orr_words_list(const char *const *names);
 
 /* What to add to a message about an unknown @word: "did you mean X?" where a name is near, else
- * "known are a, b or c" (at most 40 of them); g_free. */
+ * "known are a, b or c" (at most 64 of them); g_free. */
 char *orr_words_hint(const char *word, const char *const *names);
 
 #endif

@@ -22,6 +22,7 @@ bool orr_cli_parse_set(const char *text, GPtrArray *texts, OrrOverride *out, GEr
     out->group = g_strstrip(g_strndup(text, (gsize)(dot - text)));
     out->key = g_strstrip(g_strndup(dot + 1, (gsize)(equals - dot - 1)));
     out->value = g_strstrip(g_strdup(equals + 1));
+    out->origin = NULL;
     g_ptr_array_add(texts, (gpointer)out->group);
     g_ptr_array_add(texts, (gpointer)out->key);
     g_ptr_array_add(texts, (gpointer)out->value);

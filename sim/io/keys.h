@@ -58,6 +58,13 @@ char **orr_keys_strings(OrrKeys *keys, const char *group, const char *key, OrrKe
 void orr_keys_complain(OrrKeys *keys, const char *group, const char *key, const char *format, ...)
     G_GNUC_PRINTF(4, 5);
 
+/* Where a key stands, as messages begin: "FILE:LINE: [GROUP] KEY = VALUE"; g_free. For errors that
+ * are not told with the rest of the file, of what the key names. */
+char *orr_keys_place(const OrrKeys *keys, const char *group, const char *key);
+
+/* "FILE:LINE", or what an override named as its origin; g_free. */
+char *orr_keys_origin(const OrrKeys *keys, const char *group, const char *key);
+
 /* What was assumed: each default that was used, in order of asking. */
 typedef struct {
     const char *group, *key, *value;

@@ -18,6 +18,17 @@ static char *place_of(const OrrKeys *keys, const char *group, const char *key, c
     return g_strdup_printf("%s:%u: [%s] %s = %s", keys->name, e->line, group, key, value);
 }
 
+char *orr_keys_place(const OrrKeys *keys, const char *group, const char *key) {
+    return place_of(keys, group, key, orr_keys__entry(keys, group, key));
+}
+
+char *orr_keys_origin(const OrrKeys *keys, const char *group, const char *key) {
+    const KeyEntry *e = orr_keys__entry(keys, group, key);
+    if (!e)
+        return g_strdup(keys->name);
+    return e->origin ? g_strdup(e->origin) : g_strdup_printf("%s:%u", keys->name, e->line);
+}
+
 void orr_keys_complain(OrrKeys *keys, const char *group, const char *key, const char *format, ...) {
     KeyEntry *e = orr_keys__entry(keys, group, key);
     if (e && e->is_bad)
@@ -32,58 +43,70 @@ void orr_keys_complain(OrrKeys *keys, const char *group, const char *key, const 
     orr_keys__flaw(keys, e ? e->line : 0, g_strdup_printf("%s: %s", place, what));
 }
 
-/* The entry, or NULL with its absence noted: as an error if required, as an assumption if new and
- * @fallback is not NULL. Takes @fallback. */
+/* The entry, or NULL with its absence noted, as an assumption if new and @fallback is not NULL, or
+ * (@is_missing) left to the caller to complain of: it was required. Takes @fallback. */
 static KeyEntry *ask(OrrKeys *keys, const char *group, const char *key, OrrKeyFlags flags,
-                     char *fallback) {
+                     char *fallback, bool *is_missing) {
     g_autofree char *owned = fallback;
     g_autofree char *full = g_strconcat(group, "\n", key, NULL);
     bool is_new = !g_hash_table_contains(keys->asked, full);
     KeyEntry *e = g_hash_table_lookup(keys->by_name, full);
+    *is_missing = !e && is_new && (flags & ORR_KEY_REQUIRED);
     if (is_new) {
         g_hash_table_add(keys->asked, full);
         g_ptr_array_add(keys->asked_list, g_steal_pointer(&full));
     }
-    if (e) {
+    if (e)
         e->is_known = true;
-        return e;
-    }
-    if (!is_new)
-        return NULL;
-    if (flags & ORR_KEY_REQUIRED) {
-        orr_keys_complain(keys, group, key, "is missing");
-    } else if (!(flags & ORR_KEY_QUIET) && owned) {
+    else if (is_new && !*is_missing && !(flags & ORR_KEY_QUIET) && owned) {
         OrrKeyDefault d = {g_strdup(group), g_strdup(key), g_steal_pointer(&owned)};
         g_array_append_val(keys->defaults, d);
     }
-    return NULL;
+    return e;
 }
 
 const char *orr_keys_string(OrrKeys *keys, const char *group, const char *key, const char *fallback,
                             OrrKeyFlags flags) {
-    KeyEntry *e = ask(keys, group, key, flags, g_strdup(fallback));
+    bool is_missing;
+    KeyEntry *e = ask(keys, group, key, flags, g_strdup(fallback), &is_missing);
+    if (is_missing)
+        orr_keys_complain(keys, group, key, "is missing; a text would do");
     if (!e)
         return fallback ? fallback : "";
     if ((flags & ORR_KEY_REQUIRED) && e->value[0] == 0)
-        orr_keys_complain(keys, group, key, "is empty");
+        orr_keys_complain(keys, group, key, "is empty; a text would do");
     return e->value;
+}
+
+/* What would do: "8 ms or more", "0 % to 100 %"; g_free. */
+static char *range_of(OrrDim dim, double min, double max) {
+    g_autofree char *low = orr_units_format(min, dim), *high = orr_units_format(max, dim);
+    if (isinf(max))
+        return g_strdup_printf("%s or more", low);
+    if (isinf(min))
+        return g_strdup_printf("%s or less", high);
+    return g_strdup_printf("%s to %s", low, high);
 }
 
 static void complain_range(OrrKeys *keys, const char *group, const char *key, OrrDim dim,
                            double min, double max) {
-    g_autofree char *low = orr_units_format(min, dim), *high = orr_units_format(max, dim);
-    if (isinf(max))
-        orr_keys_complain(keys, group, key, "is too small; %s or more will do", low);
-    else if (isinf(min))
-        orr_keys_complain(keys, group, key, "is too large; %s or less will do", high);
-    else
-        orr_keys_complain(keys, group, key, "is out of range; %s to %s will do", low, high);
+    g_autofree char *range = range_of(dim, min, max);
+    orr_keys_complain(keys, group, key, "is %s; %s will do",
+                      isinf(max)   ? "too small"
+                      : isinf(min) ? "too large"
+                                   : "out of range",
+                      range);
 }
 
 double orr_keys_number(OrrKeys *keys, const char *group, const char *key, OrrDim dim, double min,
                        double max, double fallback, OrrKeyFlags flags) {
+    bool is_missing;
     char *shown = isfinite(fallback) ? orr_units_format(fallback, dim) : NULL;
-    KeyEntry *e = ask(keys, group, key, flags, shown);
+    KeyEntry *e = ask(keys, group, key, flags, shown, &is_missing);
+    if (is_missing) {
+        g_autofree char *range = range_of(dim, min, max);
+        orr_keys_complain(keys, group, key, "is missing; %s would do", range);
+    }
     if (!e)
         return fallback;
     double v;
@@ -107,30 +130,46 @@ static bool noun_fits(const char *seen, const char *noun) {
     return n == m && g_ascii_strncasecmp(seen, noun, n) == 0;
 }
 
+/* The range of a whole number; one without an end in practice has none. */
+static char *whole_range(int64_t min, int64_t max) {
+    return range_of(ORR_DIM_NONE, (double)min, max >= INT64_MAX / 2 ? INFINITY : (double)max);
+}
+
+/* What is wrong with @text as a whole number within the range; NULL: nothing. g_free. */
+static char *whole_flaw(const char *text, const char *noun, int64_t min, int64_t max, double *v) {
+    const char *unit;
+    g_autoptr(GError) flaw = NULL;
+    g_autofree char *range = whole_range(min, max);
+    if (!orr_units_split(text, v, &unit, &flaw))
+        return g_strdup_printf("%s; a whole number will do, %s", flaw->message, range);
+    if (*v != floor(*v))
+        return g_strdup_printf("is not a whole number; %s will do", range);
+    if (*unit && !noun)
+        return g_strdup_printf("\"%s\" does not fit here; a bare number will do", unit);
+    if (*unit && !noun_fits(unit, noun))
+        return g_strdup_printf("\"%s\" does not fit here; %s will do", unit, noun);
+    if (fabs(*v) > 0x1p53) /* beyond it a double skips whole numbers */
+        return g_strdup("is too large; whole numbers to 2^53 will do");
+    return NULL;
+}
+
 int64_t orr_keys_int(OrrKeys *keys, const char *group, const char *key, const char *noun,
                      int64_t min, int64_t max, int64_t fallback, OrrKeyFlags flags) {
-    KeyEntry *e = ask(keys, group, key, flags, g_strdup_printf("%" PRId64, fallback));
+    bool is_missing;
+    KeyEntry *e = ask(keys, group, key, flags, g_strdup_printf("%" PRId64, fallback), &is_missing);
+    if (is_missing) {
+        g_autofree char *range = whole_range(min, max);
+        orr_keys_complain(keys, group, key, "is missing; %s would do", range);
+    }
     if (!e)
         return fallback;
     double v;
-    const char *unit;
-    g_autoptr(GError) flaw = NULL;
-    if (!orr_units_split(e->value, &v, &unit, &flaw)) {
-        orr_keys_complain(keys, group, key, "%s; a whole number will do", flaw->message);
-    } else if (v != floor(v)) {
-        orr_keys_complain(keys, group, key, "is not a whole number");
-    } else if (*unit && !noun) {
-        orr_keys_complain(keys, group, key, "\"%s\" does not fit here; a bare number will do",
-                          unit);
-    } else if (*unit && !noun_fits(unit, noun)) {
-        orr_keys_complain(keys, group, key, "\"%s\" does not fit here; %s will do", unit, noun);
-    } else if (fabs(v) > 0x1p53) { /* beyond it a double skips whole numbers */
-        orr_keys_complain(keys, group, key, "is too large; whole numbers to 2^53 will do");
+    g_autofree char *flaw = whole_flaw(e->value, noun, min, max, &v);
+    if (flaw) {
+        orr_keys_complain(keys, group, key, "%s", flaw);
     } else if (v < (double)min || v > (double)max) {
-        if (max >= INT64_MAX / 2)
-            complain_range(keys, group, key, ORR_DIM_NONE, (double)min, INFINITY);
-        else
-            complain_range(keys, group, key, ORR_DIM_NONE, (double)min, (double)max);
+        double limit = max >= INT64_MAX / 2 ? INFINITY : (double)max;
+        complain_range(keys, group, key, ORR_DIM_NONE, (double)min, limit);
     } else {
         return (int64_t)v;
     }
@@ -141,7 +180,10 @@ bool orr_keys_bool(OrrKeys *keys, const char *group, const char *key, bool fallb
                    OrrKeyFlags flags) {
     static const char *const yes[] = {"yes", "true", "on", "1", NULL};
     static const char *const no[] = {"no", "false", "off", "0", NULL};
-    KeyEntry *e = ask(keys, group, key, flags, g_strdup(fallback ? "yes" : "no"));
+    bool is_missing;
+    KeyEntry *e = ask(keys, group, key, flags, g_strdup(fallback ? "yes" : "no"), &is_missing);
+    if (is_missing)
+        orr_keys_complain(keys, group, key, "is missing; yes or no would do");
     if (!e)
         return fallback;
     for (guint i = 0; yes[i]; i++) {
@@ -160,13 +202,19 @@ int orr_keys_enum(OrrKeys *keys, const char *group, const char *key, const char 
                   int fallback, OrrKeyFlags flags) {
     int n = (int)g_strv_length((char **)names);
     char *shown = fallback >= 0 && fallback < n ? g_strdup(names[fallback]) : NULL;
-    KeyEntry *e = ask(keys, group, key, flags, shown);
+    bool is_missing;
+    KeyEntry *e = ask(keys, group, key, flags, shown, &is_missing);
+    g_autofree char *list = NULL;
+    if (is_missing) {
+        list = orr_words_list(names);
+        orr_keys_complain(keys, group, key, "is missing; %s would do", list);
+    }
     if (!e)
         return fallback;
     for (int i = 0; i < n; i++)
         if (g_ascii_strcasecmp(names[i], e->value) == 0)
             return i;
-    g_autofree char *list = orr_words_list(names);
+    list = orr_words_list(names);
     const char *near = orr_words_nearest(e->value, names);
     if (near)
         orr_keys_complain(keys, group, key, "is unknown; did you mean %s? %s will do", near, list);
@@ -176,7 +224,10 @@ int orr_keys_enum(OrrKeys *keys, const char *group, const char *key, const char 
 }
 
 char **orr_keys_strings(OrrKeys *keys, const char *group, const char *key, OrrKeyFlags flags) {
-    KeyEntry *e = ask(keys, group, key, flags, NULL);
+    bool is_missing;
+    KeyEntry *e = ask(keys, group, key, flags, NULL, &is_missing);
+    if (is_missing)
+        orr_keys_complain(keys, group, key, "is missing; a list, a, b, c, would do");
     if (!e)
         return NULL;
     GPtrArray *parts = g_ptr_array_new();
@@ -185,12 +236,12 @@ char **orr_keys_strings(OrrKeys *keys, const char *group, const char *key, OrrKe
         char *part = g_strstrip(raw[i]);
         bool is_tail = !raw[i + 1] && *part == 0; /* "a, b," or an empty value */
         if (*part == 0 && !is_tail)
-            orr_keys_complain(keys, group, key, "has an empty place in its list");
+            orr_keys_complain(keys, group, key, "has an empty place in its list; a, b, c would do");
         if (*part)
             g_ptr_array_add(parts, g_strdup(part));
     }
     if (parts->len == 0 && (flags & ORR_KEY_REQUIRED))
-        orr_keys_complain(keys, group, key, "is empty");
+        orr_keys_complain(keys, group, key, "is empty; a list, a, b, c, would do");
     g_ptr_array_add(parts, NULL);
     return (char **)g_ptr_array_free(parts, FALSE);
 }

@@ -26,15 +26,18 @@ void orr_job_free(OrrJob *job) {
     g_free(job->source);
     g_free(job->model_ref);
     g_free(job->cluster_ref);
+    g_free(job->cluster_place);
     g_free(job->framework_ref);
     for (uint32_t i = 0; i < job->n_sets; i++) {
         g_free(job->set_groups[i]);
         g_free(job->set_keys[i]);
         g_free(job->set_values[i]);
+        g_free(job->set_origins[i]);
     }
     g_free(job->set_groups);
     g_free(job->set_keys);
     g_free(job->set_values);
+    g_free(job->set_origins);
     g_free(job->layout.stage_layers);
     g_free(job->file);
     g_free(job->schedule_name);

@@ -195,11 +195,13 @@ typedef struct {
     char *name, *source;
     char *model_ref, *cluster_ref, *framework_ref; /* as written; a relative path in a job file is
                                                       resolved against that file's folder */
-    uint32_t n_gpus; /* of the cluster reference ("NAME:16384"); 0: not stated */
+    char *cluster_place; /* where the cluster is named, for messages; may be NULL */
+    uint32_t n_gpus;     /* of the cluster reference ("NAME:16384"); 0: not stated */
     /* Groups [model], [framework], [cluster], [node], [gpu] of the job file: overrides of keys of
      * the files that it names; n_sets of each. See orr_workload_job_overrides. */
     uint32_t n_sets;
     char **set_groups, **set_keys, **set_values;
+    char **set_origins; /* "FILE:LINE" or "--set" */
     OrrLayout layout;
     OrrBatch batch;
     char *file;          /* where the job was read, for messages; may be NULL */

@@ -50,8 +50,7 @@ const OrrSchedule *orr_schedule_find(const char *name, GError **error) {
     for (const OrrSchedule *const *s = orr_schedules; *s != NULL; s++)
         g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", (*s)->name);
     orr_fail_input(error,
-                   "no schedule is named '%s'; there are %s, and custom orders from a CSV "
-                   "file",
+                   "no schedule is named '%s'; %s, or a custom order from a CSV file, would do",
                    name, names->str);
     return NULL;
 }
