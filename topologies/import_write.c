@@ -196,6 +196,11 @@ static bool put_nics(Writer *w, GError **error) {
     g_string_append_printf(w->text, "nics = %u NICs\n", w->n_nics);
     if (w->n_nics == 0)
         g_string_append(w->text, "net = none\n");
+    if (w->n_nics == 0 && w->import->nic) {
+        if (!nic_rate(w, &rate, error))
+            return false;
+        orr_topologies__note(w->import, 0, "no NIC is in it: --nic is not used");
+    }
     if (w->n_nics > 0) {
         if (!nic_rate(w, &rate, error))
             return false;

@@ -25,6 +25,8 @@ bool orr_cli_fit_gpu(const OrrCli *cli, OrrCalibrateFit *f, GError **error) {
         return false;
     const char *known = asked ? asked : device ? orr_judge_gpu(names, device) : NULL;
     f->gpu = known ? orr_topology_gpu(known, NULL, error) : orr_record_rows_gpu(f->records, error);
+    if (!f->gpu && asked)
+        g_prefix_error(error, "--gpu %s: ", asked);
     f->owns_gpu = f->gpu != NULL;
     return f->owns_gpu;
 }

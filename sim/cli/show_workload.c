@@ -90,16 +90,19 @@ static bool dtype_of(const OrrCli *cli, OrrDtype *dtype, GError **error) {
                                    name);
 }
 
+#define MAX_TOKENS_PER_S 1e9 /* ours: of one GPU */
+
 static bool rate_of(const OrrCli *cli, double *tokens_per_s, GError **error) {
     const char *text = orr_cli_value(cli, "tokens-per-s");
     *tokens_per_s = 0;
     if (!text)
         return true;
-    if (orr_units_parse(text, ORR_DIM_NONE, tokens_per_s, NULL) && *tokens_per_s > 0)
+    if (orr_units_parse(text, ORR_DIM_NONE, tokens_per_s, NULL) && *tokens_per_s > 0 &&
+        *tokens_per_s <= MAX_TOKENS_PER_S)
         return true;
     return orr_fail_usage(error,
-                          "orrery show model: --tokens-per-s %s: a number above 0, per GPU, "
-                          "would do",
+                          "orrery show model: --tokens-per-s %s: a number above 0 and up to 1e9, per "
+                          "GPU, would do",
                           text);
 }
 

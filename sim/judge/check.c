@@ -109,6 +109,11 @@ static void fill_ratios(OrrCheck *k) {
 OrrCheck *orr_judge_check(const OrrCheckCase *c, double tolerance_frac, GError **error) {
     g_autoptr(OrrCheck) k = g_new0(OrrCheck, 1);
     const OrrCommPlace *p = &c->place;
+    if (p->n_ranks < 2) {
+        orr_fail_input(error, "%s: one GPU moves nothing; a log of two or more would do",
+                       c->table->name);
+        return NULL;
+    }
     k->wire_bytes_per_s =
         p->n_domains > 1 ? p->nic_bytes_per_s * p->nics_per_domain : p->nvlink_bytes_per_s;
     if (!fill_rows(k, c, error))
