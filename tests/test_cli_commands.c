@@ -163,7 +163,7 @@ static void test_help_and_version_go_to_stdout(void **state) {
 static void test_every_kind_can_be_listed_and_shown(void **state) {
     static const Case cases[] = {
         {"list gpus", 0, {"h100-sxm-80", "Hopper architecture white paper"}},
-        {"list schedules --csv", 0, {"kind,name,summary,source\n", "schedules,1f1b,"}},
+        {"list schedules --csv", 0, {"kind,name,summary,source,schema\n", "schedules,1f1b,"}},
         {"list --json", 0, {"\"schema\": \"orrery.list/1\"", "\"formulas\"", "llama3-405b-16k"}},
         {"show gpu h100", 0, {"peak bf16 (dense)", "source"}},
         {"show node dgx-h100", 0, {"8 x h100-sxm-80"}},

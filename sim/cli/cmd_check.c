@@ -82,7 +82,7 @@ static OrrCluster *place_table(const OrrCli *cli, const OrrMeasuredTable *t, uin
     *n_nodes = (uint32_t)(told ? told : (t->n_ranks + node - 1) / node);
     uint32_t per_node = (t->n_ranks + *n_nodes - 1) / *n_nodes;
     if (per_node > node || t->n_ranks % *n_nodes != 0 ||
-        *n_nodes * node > orr_cluster_spec(whole)->n_gpus) {
+        (*n_nodes - 1) * node + per_node > orr_cluster_spec(whole)->n_gpus) {
         orr_fail_input(error,
                        "%s: %u GPUs on %u nodes do not fit %s, which has nodes of %u and %u GPUs; "
                        "--nodes or another cluster would do",
@@ -237,10 +237,10 @@ static void put_table(OrrJsonWriter *w, const Answer *a) {
     orr_json_end_object(w);
 }
 
-static void write_json(const Answers *all, OrrOut *out) {
+static void write_json(const OrrCli *cli, const Answers *all, OrrOut *out) {
     OrrJsonWriter w = {.out = out, .is_pretty = true};
-    orr_json_begin_object(&w, NULL);
-    orr_json_put_string(&w, "schema", "orrery.check/1");
+    orr_cli_json_begin(&w, "orrery.check/1");
+    orr_json_put_string(&w, "cluster", orr_cli_argument(cli, 0));
     orr_json_begin_array(&w, "tables");
     for (uint32_t t = 0; t < all->n; t++)
         put_table(&w, &all->answers[t]);
@@ -279,7 +279,7 @@ static bool write_answers(const OrrCli *cli, const Answers *all, GError **error)
     if (!out)
         return false;
     if (orr_cli_has(cli, "json"))
-        write_json(all, out);
+        write_json(cli, all, out);
     else if (orr_cli_has(cli, "csv"))
         write_csv(all, out);
     else {

@@ -91,8 +91,7 @@ static void write_text(const OrrCompare *c, OrrOut *out) {
 
 static void write_json(const OrrCompare *c, OrrOut *out) {
     OrrJsonWriter w = {.out = out, .is_pretty = true};
-    orr_json_begin_object(&w, NULL);
-    orr_json_put_string(&w, "schema", "orrery.compare/1");
+    orr_cli_json_begin(&w, "orrery.compare/1");
     orr_json_put_int(&w, "first_ns", c->one_ns);
     orr_json_put_int(&w, "second_ns", c->other_ns);
     orr_json_put_int(&w, "difference_ns", c->other_ns - c->one_ns);

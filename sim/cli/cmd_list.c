@@ -201,7 +201,7 @@ static void write_text(const GPtrArray *entries, OrrOut *out) {
 static void write_csv(const char *kind, const GPtrArray *entries, OrrCsvWriter *w) {
     for (guint i = 0; i < entries->len; i++) {
         const Entry *e = entries->pdata[i];
-        const char *const row[] = {kind, e->name, e->summary, e->source, NULL};
+        const char *const row[] = {kind, e->name, e->summary, e->source, "orrery.list/1", NULL};
         orr_csv_put_row(w, row);
     }
 }
@@ -244,10 +244,9 @@ static bool run(OrrCli *cli, GError **error) {
         return false;
     OrrJsonWriter json = {.out = out, .is_pretty = true};
     OrrCsvWriter csv = {.out = out};
-    static const char *const header[] = {"kind", "name", "summary", "source", NULL};
+    static const char *const header[] = {"kind", "name", "summary", "source", "schema", NULL};
     if (is_json) {
-        orr_json_begin_object(&json, NULL);
-        orr_json_put_string(&json, "schema", "orrery.list/1");
+        orr_cli_json_begin(&json, "orrery.list/1");
     } else if (is_csv)
         orr_csv_put_row(&csv, header);
     else if (!kind)

@@ -4,6 +4,7 @@
 #define ORR_CLI_COMMAND_H
 
 #include "sim/io/file.h"
+#include "sim/io/json_write.h"
 
 #include <stddef.h>
 
@@ -65,6 +66,9 @@ OrrOut *orr_cli_output(const OrrCli *cli, GError **error);
  * name one. */
 bool orr_cli_are_apart(const OrrCli *cli, const char *command, const char *const *names,
                        GError **error);
+
+/* Begins the object that a command prints: its schema, and the version of the program. */
+void orr_cli_json_begin(OrrJsonWriter *w, const char *schema);
 
 /* Help of a command, made from its tables. */
 void orr_cli_help(const OrrCommand *command, OrrOut *out);

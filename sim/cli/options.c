@@ -1,4 +1,6 @@
-/* Command lines against option tables. */
+/* Command lines against option tables; what answers to them have in common. */
+#include "config.h"
+
 #include "sim/cli/command.h"
 
 #include "sim/base/words.h"
@@ -169,6 +171,12 @@ bool orr_cli_int(const OrrCli *cli, const char *option, int64_t min, int64_t max
 
 OrrOut *orr_cli_output(const OrrCli *cli, GError **error) {
     return orr_out_open(orr_cli_value(cli, "output"), error);
+}
+
+void orr_cli_json_begin(OrrJsonWriter *w, const char *schema) {
+    orr_json_begin_object(w, NULL);
+    orr_json_put_string(w, "schema", schema);
+    orr_json_put_string(w, "version", PACKAGE_VERSION);
 }
 
 static char *file_of(const OrrCli *cli, const char *name) {

@@ -174,7 +174,7 @@ static void write_csv(const Question *q, OrrOut *out) {
     OrrCsvWriter w = {.out = out};
     static const char *const header[] = {
         "collective",        "dtype",     "n_ranks",  "size_bytes", "time_ns", "algbw_bytes_per_s",
-        "busbw_bytes_per_s", "algorithm", "protocol", "n_channels", NULL};
+        "busbw_bytes_per_s", "algorithm", "protocol", "n_channels", "schema",  NULL};
     orr_csv_put_row(&w, header);
     for (uint32_t i = 0; i < q->n_rows; i++) {
         const OrrCollRow *r = &q->rows[i];
@@ -188,14 +188,14 @@ static void write_csv(const Question *q, OrrOut *out) {
         orr_csv_put(&w, orr_algo_name(r->algo));
         orr_csv_put(&w, orr_proto_name(r->proto));
         orr_csv_put_int(&w, r->n_channels);
+        orr_csv_put(&w, "orrery.collective/1");
         orr_csv_end_row(&w);
     }
 }
 
 static void write_json(const Question *q, OrrOut *out) {
     OrrJsonWriter w = {.out = out, .is_pretty = true};
-    orr_json_begin_object(&w, NULL);
-    orr_json_put_string(&w, "schema", "orrery.collective/1");
+    orr_cli_json_begin(&w, "orrery.collective/1");
     orr_json_put_string(&w, "collective", orr_collective_name(q->kind));
     orr_json_put_string(&w, "dtype", orr_dtype_name(q->dtype));
     orr_json_put_string(&w, "cluster", q->cluster_ref);

@@ -69,6 +69,7 @@ static void write_csv(const Table *t, OrrOut *out) {
                                          "busbw_bytes_per_s",
                                          "algorithm",
                                          "protocol",
+                                         "schema",
                                          NULL};
     orr_csv_put_row(&w, header);
     for (guint i = 0; i < t->rows->len; i++) {
@@ -87,14 +88,14 @@ static void write_csv(const Table *t, OrrOut *out) {
         orr_csv_put_double(&w, busbw(t, row));
         orr_csv_put(&w, orr_algo_name(row->r.plan.algo));
         orr_csv_put(&w, orr_proto_name(row->r.plan.proto));
+        orr_csv_put(&w, "orrery.collective-detailed/1");
         orr_csv_end_row(&w);
     }
 }
 
 static void write_json(const Table *t, OrrOut *out) {
     OrrJsonWriter w = {.out = out, .is_pretty = true};
-    orr_json_begin_object(&w, NULL);
-    orr_json_put_string(&w, "schema", "orrery.collective-detailed/1");
+    orr_cli_json_begin(&w, "orrery.collective-detailed/1");
     orr_json_put_string(&w, "collective", orr_collective_name(t->base->kind));
     orr_json_put_string(&w, "dtype", orr_dtype_name(t->base->dtype));
     orr_json_put_string(&w, "cluster", t->cluster);

@@ -100,10 +100,11 @@ static bool rate_of(const OrrCli *cli, double *tokens_per_s, GError **error) {
     if (orr_units_parse(text, ORR_DIM_NONE, tokens_per_s, NULL) && *tokens_per_s > 0 &&
         *tokens_per_s <= MAX_TOKENS_PER_S)
         return true;
-    return orr_fail_usage(error,
-                          "orrery show model: --tokens-per-s %s: a number above 0 and up to 1e9, per "
-                          "GPU, would do",
-                          text);
+    return orr_fail_usage(
+        error,
+        "orrery show model: --tokens-per-s %s: a number above 0 and up to 1e9, per "
+        "GPU, would do",
+        text);
 }
 
 bool orr_cli_show_model(const OrrCli *cli, OrrOut *out, GError **error) {
