@@ -13,6 +13,8 @@
 static const char *const attention_names[] = {"flash", "unfused", "memory_efficient", NULL};
 static const char *const library_names[] = {"native", "flash2", "flash1", "triton", NULL};
 static const char *const reduce_names[] = {"at_end", "each_micro_batch", "each_run", NULL};
+static const char *const sync_names[] = {"no", "yes", "receives", NULL};
+static const char *const printed_names[] = {"fullest", "first_rank", NULL};
 static const char *const ends_names[] = {"with_layers", "own_chunk", "one_layer_less",
                                          "as_layers",   "by_cost",   NULL};
 
@@ -59,7 +61,7 @@ static const OrrField fields[] = {
     TIME("layer", host_layer_ns),
     TIME("step", host_step_ns),
     FLAG("host", "cuda_graphs", cuda_graphs),
-    FLAG("host", "sync_p2p", host_sync_p2p),
+    ENUM("host", "sync_p2p", sync_names, host_sync_p2p),
     FLAG("tensor", "async_wgrad", tp_async_wgrad),
     FLAG("tensor", "own_shard_first", tp_own_shard_first),
     SHARE("tensor", "overlap", tp_overlap_frac),

@@ -65,13 +65,21 @@ static OrrP2pPart part_of(const Role *role, Message m, bool is_send) {
                         .bytes = role->w->boundary_bytes};
 }
 
+static bool host_waits(const OrrFramework *f, const OrrP2pPart *parts, uint32_t n) {
+    bool has_receive = false;
+    for (uint32_t i = 0; i < n; i++)
+        has_receive |= !parts[i].is_send;
+    return !f->p2p_overlap && (f->host_sync_p2p == ORR_SYNC_P2P_ALL ||
+                               (f->host_sync_p2p == ORR_SYNC_P2P_RECEIVES && has_receive));
+}
+
 /* A call that is one batch of sends and receives. */
 static uint32_t p2p_call(Role *role, OrrStream stream, const OrrP2pPart *parts, uint32_t n,
                          const char *label, const OrrSlot *slot) {
     OrrBuilder *b = role->w->b;
     orr_builder_segment_begin(b, label);
     uint32_t op = orr_builder_p2p(b, stream, label, !role->w->fw->p2p_batched, parts, n);
-    if (role->w->fw->host_sync_p2p && !role->w->fw->p2p_overlap) {
+    if (host_waits(role->w->fw, parts, n)) {
         orr_builder_host(b, 0);
         orr_builder_wait(b, op);
     }

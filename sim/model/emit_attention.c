@@ -158,7 +158,8 @@ static void rotary(OrrCtx *c, OrrKernelPass pass) {
  * keys joined with values for the rotary kernel, tokens before sequences again; mirrored in the
  * backward, beside the join that fused projections need anyway (nanotron models/llama.py,
  * CausalSelfAttention: permute().contiguous(), torch.cat, permute().contiguous(), transpose;
- * autograd of unbind, split and cat). */
+ * autograd of unbind, split and cat). Forward, lengths of sequences are made of their mask for q
+ * and for k: zeros, sum, cumsum, whose two kernels count (CoreAttention). */
 static void head_copies(OrrCtx *c, OrrKernelPass pass) {
     double kv = 2.0 * (double)(c->tokens * c->kv_heads * c->head_dim) * c->size;
     double context = (double)(c->tokens * c->heads * c->head_dim) * c->size;
@@ -166,6 +167,10 @@ static void head_copies(OrrCtx *c, OrrKernelPass pass) {
                                             : qkv_bytes(c) + kv + 2.0 * context;
     if (c->f->head_copies)
         orr_emit__stream(c, ORR_K_COPY, pass, "head_copies", moved, moved, 4);
+    if (c->f->head_copies && pass == ORR_PASS_FORWARD) {
+        double mask = (double)c->tokens; /* a byte a token */
+        orr_emit__stream(c, ORR_K_COPY, pass, "lengths", 2.0 * mask, 4.0 * (double)c->batch, 8);
+    }
 }
 
 void orr_emit__rotary_again(OrrCtx *c) {

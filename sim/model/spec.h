@@ -103,6 +103,11 @@ typedef enum {
     ORR_ATTENTION_FLASH1,
     ORR_ATTENTION_TRITON
 } OrrAttentionLibrary;
+/* Batches of sends and receives behind which the host waits for the device: none, all, those with
+ * a receive (what comes first is its shape, which the host reads). */
+typedef enum { ORR_SYNC_P2P_NONE, ORR_SYNC_P2P_ALL, ORR_SYNC_P2P_RECEIVES } OrrSyncP2p;
+/* Whose memory the framework's log tells: the fullest GPU's of all, or its first rank's. */
+typedef enum { ORR_PRINTED_BY_FULLEST, ORR_PRINTED_BY_FIRST } OrrPrintedBy;
 typedef enum { ORR_REDUCE_AT_END, ORR_REDUCE_EACH_MICRO_BATCH, ORR_REDUCE_EACH_RUN } OrrReduceWhen;
 
 /* What a job gets whose file does not say. A dtype of ORR_AS_COMPUTE is the compute dtype (FP8 and
@@ -145,7 +150,7 @@ typedef struct {
     double host_layer_ns;  /* further host time a layer and pass (hooks, Python) */
     double host_step_ns;   /* a step: data loader, logging, LR schedule */
     bool cuda_graphs;
-    bool host_sync_p2p; /* synchronises the device after batched sends */
+    OrrSyncP2p host_sync_p2p;
     /* tensor parallel */
     bool tp_async_wgrad;     /* input gradients are reduced beside the wgrad GEMM */
     bool tp_own_shard_first; /* SP: the own shard's rows are multiplied beside their gather */
