@@ -196,6 +196,9 @@ static void test_forward_and_backward_balance(void **state) {
         s.framework.recompute_early_stop = bits & 8192;
         s.framework.tp_own_shard_first = s.framework.head_copies = bits & 8192;
         s.framework.fused_cross_entropy = bits & 512;
+        s.framework.gather_buffers = bits & 16384;
+        s.framework.loss_in_place = bits & 128;
+        s.framework.records_streams = bits & 4096;
         check_balance(&s);
     }
 }

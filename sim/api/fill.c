@@ -272,20 +272,68 @@ static void fill_group(const OrrStepRun *run, OrrRecord *r, OrrGroup kind) {
                                                                            : "rdma");
 }
 
-/* Peaks in host order, plus what the process holds besides and the allocator's slack. */
+static int64_t plan_ns(const OrrPlan *plan) {
+    double moved =
+        plan->work_bytes > 0 ? 1e9 * (double)plan->work_bytes / (double)plan->cap_bytes_per_s : 0.0;
+    return plan->latency_ns + (int64_t)moved;
+}
+
+/* Durations that a rank of role @role sees, by the plans of its groups. */
+static OrrRolePace pace_of(const OrrBound *b, uint32_t role) {
+    const OrrProgram *p = b->program;
+    OrrRolePace pace = {.kernel_ns = g_new0(int64_t, p->n_kernels + 1),
+                        .coll_ns = g_new0(int64_t, p->n_colls + 1),
+                        .part_ns = g_new0(int64_t, p->n_parts + 1),
+                        .launch_ns = b->host_launch_ns,
+                        .comm_ns = b->host_comm_ns};
+    uint32_t rank = 0;
+    while (rank + 1 < b->n_ranks && b->role[rank] != role)
+        rank++;
+    memcpy(pace.kernel_ns, b->kernel_ns + (gsize)b->hw[rank] * p->n_kernels,
+           p->n_kernels * sizeof *pace.kernel_ns);
+    for (uint32_t i = 0; i < p->n_colls; i++) {
+        const OrrBoundGroup *g = &b->groups[p->colls[i].group];
+        uint32_t group = g->n_groups > 0 ? g->group_of[rank] : ORR_NONE;
+        if (group != ORR_NONE && g->plans)
+            pace.coll_ns[i] = plan_ns(&g->plans[(gsize)g->class_of[group] * p->n_colls + i]);
+    }
+    for (uint32_t i = 0; i < p->n_parts; i++) {
+        const OrrBoundGroup *g = &b->groups[p->parts[i].group];
+        if (g->n_pairs > 0)
+            pace.part_ns[i] = plan_ns(&g->pair_plans[i]);
+    }
+    return pace;
+}
+
+/* Whether ranks of a TP group are in different NVLink domains. */
+static bool is_tp_wide(const OrrStepRun *run) {
+    const OrrNode *node = orr_cluster_spec(run->cluster)->node;
+    return run->job->layout.tp > node->gpus * node->domain_nodes;
+}
+
+/* Peaks in host order, plus what the process holds besides. */
 void orr_step_memory(const OrrStepRun *run, int64_t (*by_kind)[ORR_N_MEM_KINDS]) {
     const OrrProgram *p = run->program;
+    const OrrFramework *f = run->framework;
+    int64_t context = (int64_t)(run->gpu->context_bytes + f->extra_context_bytes);
+    int64_t buffers = (int64_t)f->comm_buffer_bytes;
     g_autofree int64_t *peak = g_new0(int64_t, p->n_roles);
-    orr_program_memory(p, peak, by_kind);
-    for (uint32_t s = 0; s < p->n_roles; s++) {
-        int64_t held = 0;
-        for (int k = 0; k < ORR_N_MEM_KINDS; k++)
-            held += by_kind[s][k];
-        by_kind[s][ORR_MEM_ALLOCATOR] +=
-            (int64_t)((double)held * run->framework->allocator_slack_frac);
-        by_kind[s][ORR_MEM_COMM_BUFFERS] += (int64_t)run->framework->comm_buffer_bytes;
-        by_kind[s][ORR_MEM_CONTEXT] +=
-            (int64_t)(run->gpu->context_bytes + run->framework->extra_context_bytes);
+    g_autofree OrrRolePace *paces = run->bound ? g_new0(OrrRolePace, p->n_roles) : NULL;
+    OrrMemoryTerms terms = {.limit_bytes = MAX((int64_t)run->gpu->hbm_bytes - context - buffers, 1),
+                            .expands = f->expandable_segments,
+                            .is_host_behind = is_tp_wide(run),
+                            .paces = paces};
+    for (uint32_t r = 0; paces && r < p->n_roles; r++)
+        paces[r] = pace_of(run->bound, r);
+    orr_program_memory(p, &terms, peak, by_kind);
+    for (uint32_t r = 0; r < p->n_roles; r++) {
+        by_kind[r][ORR_MEM_COMM_BUFFERS] += buffers;
+        by_kind[r][ORR_MEM_CONTEXT] += context;
+        if (!paces)
+            continue;
+        g_free(paces[r].kernel_ns);
+        g_free(paces[r].coll_ns);
+        g_free(paces[r].part_ns);
     }
 }
 

@@ -56,7 +56,8 @@ static void take_memory(Case *c, const OrrStepRun *run) {
         sum -= by_kind[s][ORR_MEM_CONTEXT] + by_kind[s][ORR_MEM_COMM_BUFFERS];
         if (c->mapped.is_allocated)
             sum -= by_kind[s][ORR_MEM_ALLOCATOR];
-        shown = MAX(shown, sum);
+        if (s == 0 || c->framework->memory_printed_by == ORR_PRINTED_BY_FULLEST)
+            shown = MAX(shown, sum);
     }
     g_free(by_kind);
     c->peak_bytes = (double)shown;
@@ -77,7 +78,7 @@ static void simulate(Case *c) {
                           .framework = c->framework,
                           .cluster = c->cluster,
                           .calibration = c->calibration};
-    OrrStepRequest request = {.specs = &specs, .is_unbound = is_trial};
+    OrrStepRequest request = {.specs = &specs};
     g_autoptr(OrrStepRun) run = orr_step_prepare(&request, &error);
     if (!run) {
         skip(c, "layout or schedule refused", error);

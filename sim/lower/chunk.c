@@ -179,9 +179,18 @@ typedef struct {
     Bucket bucket;
 } Backward;
 
+/* Narrow gradients of @n_params as autograd leaves them beside the buffer, which takes them at the
+ * end of the backward only. */
+static int64_t left_bytes(const OrrLower *w, const Backward *k, uint64_t n_params) {
+    if (!w->fw->grads_until_end || k->pass == ORR_I || is_zero3(w))
+        return 0;
+    return (int64_t)((double)n_params * orr_dtype_bytes(w->precision->compute));
+}
+
 static void backward_unit(OrrLower *w, Backward *k, uint64_t n_params, uint32_t from,
                           uint32_t gather) {
     unit_end(w, &k->g, from, gather, n_params, k->is_kept || !is_zero3(w) || k->pass == ORR_I);
+    orr_builder_mem(w->b, ORR_MEM_GRADIENTS, false, left_bytes(w, k, n_params));
     if (k->pass != ORR_I)
         bucket_add(w, &k->bucket, n_params);
 }
@@ -222,6 +231,7 @@ static void emit_backward(OrrLower *w, uint32_t v, OrrPass pass, uint32_t varian
         backward_unit(w, &k, w->local.embedding, from, gather);
     }
     bucket_flush(w, &k.bucket);
+    orr_builder_mem(w->b, ORR_MEM_GRADIENTS, true, -left_bytes(w, &k, all));
     if (k.bucket.is_active)
         orr_builder_mem(w->b, ORR_MEM_GRADIENTS, true, -orr_lower__buffer_bytes(w, all));
 }

@@ -293,12 +293,19 @@ static void build_role(OrrLower *w, uint32_t stage) {
     orr_lower__step_begin(w, &begin);
     orr_builder_role_begin(w->b, label, stage);
     uint64_t n_params = 0;
-    for (uint32_t c = 0; c < o->shape.n_chunks; c++)
-        n_params += orr_lower__params(w, o->virtual_stage[stage * o->shape.n_chunks + c]);
+    uint32_t n_matrices = 0;
+    for (uint32_t c = 0; c < o->shape.n_chunks; c++) {
+        uint32_t v = o->virtual_stage[stage * o->shape.n_chunks + c];
+        n_params += orr_lower__params(w, v);
+        n_matrices += w->parts[v].n_layers * w->local.layer_matrices + w->parts[v].has_embedding +
+                      w->parts[v].has_head;
+    }
     int64_t by_kind[ORR_N_MEM_KINDS] = {0};
     orr_state_bytes(&w->emit, n_params, by_kind);
+    by_kind[ORR_MEM_ACTIVATIONS] += orr_emit_buffer_bytes(&w->emit);
     for (int k = 0; k < ORR_N_MEM_KINDS; k++)
         orr_builder_role_static(w->b, k, by_kind[k]);
+    orr_builder_role_late(w->b, orr_moment_bytes(&w->emit, n_params), 2 * n_matrices);
     orr_builder_call(w->b, begin.segment, ORR_N_PASSES, 0, 0);
     if (w->fw->p2p_overlap || w->in->is_custom_order || o->shape.n_stages == 1)
         overlapped(&role);

@@ -173,6 +173,14 @@ static void copy_slices(End *e, uint32_t gathered) {
                    .launches = w->dp * (e->n_tensors + 1) / 2 + 1};
     orr_builder_kernel(w->b, ORR_STREAM_COMPUTE, &k);
     orr_builder_wait(w->b, gathered);
+    /* the own slices joined, those of each rank joined, and PyTorch's flat output of a gather to a
+     * list (ProcessGroupNCCL::allgather) */
+    int64_t flat = (int64_t)bytes, slice = flat / w->dp;
+    for (int sign = 1; sign >= -1; sign -= 2) {
+        for (uint32_t i = 0; i < w->dp + 1; i++)
+            orr_builder_mem(w->b, ORR_MEM_WEIGHTS, sign < 0, sign * slice);
+        orr_builder_mem(w->b, ORR_MEM_WEIGHTS, sign < 0, sign * flat);
+    }
 }
 
 /* Each rank owns whole tensors and sends them to all as one (InternEvo hybrid_zero_optim.py,

@@ -115,7 +115,7 @@ static void residual_and_norm2(OrrCtx *c) {
     } else
         residual_forward(c, c->m->out_bias, ORR_ITEM_MASK1);
     orr_emit__hold(c, ORR_ITEM_NORM2_IN);
-    orr_emit__untemp(c, output_bytes(c));
+    orr_emit__untemp_sent(c, output_bytes(c));
     if (!c->f->compiled)
         orr_emit__norm_forward(c, "norm2", here(c));
     orr_emit__hold(c, ORR_ITEM_NORM2_OUT);
@@ -145,7 +145,7 @@ static void forward_sequential(OrrCtx *c, bool holds_input) {
     post_norm_forward(c, ORR_ITEM_POST_NORM2_IN);
     residual_forward(c, c->m->mlp_bias, ORR_ITEM_MASK2);
     orr_emit__consumed(c, ORR_ITEM_NORM2_IN);
-    orr_emit__untemp(c, output_bytes(c));
+    orr_emit__untemp_sent(c, output_bytes(c));
 }
 
 static void forward_parallel(OrrCtx *c, bool holds_input) {
@@ -239,14 +239,14 @@ static void backward_sequential(OrrCtx *c) {
     gather_gradient(c, "ffn2");
     mlp_products_backward(c);
     orr_emit__norm_backward(c, "norm2", n, true);
-    orr_emit__untemp(c, output_bytes(c));
+    orr_emit__untemp_sent(c, output_bytes(c));
     orr_emit__drop(c, ORR_ITEM_NORM2_IN);
     residual_backward(c, c->m->out_bias, ORR_ITEM_MASK1, orr_emit__out(c).grad_bytes);
     post_norm_backward(c, ORR_ITEM_POST_NORM1_IN);
     gather_gradient(c, "out");
     attention_products_backward(c);
     orr_emit__norm_backward(c, "norm1", n, true);
-    orr_emit__untemp(c, output_bytes(c));
+    orr_emit__untemp_sent(c, output_bytes(c));
     orr_emit__drop(c, ORR_ITEM_LAYER_INPUT);
 }
 
@@ -263,7 +263,8 @@ static void backward_parallel(OrrCtx *c) {
         orr_emit__stream(c, ORR_K_GRADIENT, ORR_PASS_DGRAD, "input_grad_add", 2.0 * n * c->size,
                          n * c->size, 1);
     orr_emit__norm_backward(c, "norm1", n, true);
-    orr_emit__untemp(c, 2.0 * output_bytes(c));
+    orr_emit__untemp(c, output_bytes(c));
+    orr_emit__untemp(c, output_bytes(c));
     orr_emit__drop(c, ORR_ITEM_LAYER_INPUT);
 }
 

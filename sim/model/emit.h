@@ -38,9 +38,14 @@ void orr_emit_pack_gradients(const OrrEmit *e, OrrBuilder *b, uint64_t n_params)
 /* Bytes of the activation that goes from stage to stage, per rank that sends: b s h x size, over TP
  * under SP or scatter-gather. */
 int64_t orr_emit_boundary_bytes(const OrrEmit *e);
+/* Bytes of the buffers that what is gathered over TP lies in, held throughout; 0: there are none.
+ */
+int64_t orr_emit_buffer_bytes(const OrrEmit *e);
 /* Activation bytes that one layer keeps until its backward (sum of what forward allocates). */
 int64_t orr_emit_layer_stored_bytes(const OrrEmit *e, bool recompute_all);
 
+/* Bytes of the two moments of Adam that this rank holds for @n_params local parameters. */
+int64_t orr_moment_bytes(const OrrEmit *e, uint64_t n_params);
 /* Weights, gradients, optimizer state of @n_params local parameters, by ZeRO stage and profile;
  * sets all kinds, the others to 0. */
 void orr_state_bytes(const OrrEmit *e, uint64_t n_params, int64_t by_kind[ORR_N_MEM_KINDS]);

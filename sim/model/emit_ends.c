@@ -132,7 +132,8 @@ static void loss_forward_tp(OrrCtx *c, bool is_fused) {
     }
     orr_emit__stream(c, ORR_K_CROSS_ENTROPY, ORR_PASS_FORWARD, "loss_out",
                      is_fused ? token : n * 4.0, is_fused ? token : n * 4.0, 3);
-    orr_emit__untemp(c, n * e + (is_fused ? 0.0 : 4.0 * n));
+    orr_emit__untemp(c, n * e);
+    orr_emit__untemp(c, is_fused ? 0.0 : 4.0 * n);
 }
 
 /* On one rank. Fused (flash-attn, Apex, Liger, torch.compile): the narrow logits are read once,
@@ -146,7 +147,8 @@ static void loss_forward_alone(OrrCtx *c, bool is_fused) {
                          4);
     orr_emit__hold(c, ORR_ITEM_LOGITS);
     orr_emit__temp(c, is_fused ? 0.0 : 4.0 * n);
-    orr_emit__untemp(c, n * e + (is_fused ? 0.0 : 4.0 * n));
+    orr_emit__untemp(c, n * e);
+    orr_emit__untemp(c, is_fused ? 0.0 : 4.0 * n);
 }
 
 static bool has_fused_loss(const OrrCtx *c) {
@@ -165,6 +167,13 @@ static void loss_backward(OrrCtx *c) {
     }
     orr_emit__stream(c, ORR_K_CROSS_ENTROPY, ORR_PASS_DGRAD, "loss", n * read, n * written,
                      is_fused ? 2 : 5);
+    if (c->tp == 1 && !is_fused && !c->f->loss_in_place) {
+        /* PyTorch's: a dense gradient of the log-softmax and that of the FP32 logits beside it */
+        orr_emit__temp(c, 4.0 * n);
+        orr_emit__temp(c, 4.0 * n);
+        orr_emit__untemp(c, 4.0 * n);
+        orr_emit__untemp(c, 4.0 * n);
+    }
     orr_emit__temp(c, n * e);
     orr_emit__drop(c, ORR_ITEM_LOGITS);
 }

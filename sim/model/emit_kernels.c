@@ -63,8 +63,9 @@ void orr_emit__kernel(OrrCtx *c, const OrrKernel *k) {
     orr_builder_kernel(c->b, ORR_STREAM_COMPUTE, k);
     orr_builder_wait(c->b, c->after);
     c->after = ORR_NONE;
-    orr_emit__temp(c, c->owed_bytes);
-    c->owed_bytes = 0.0;
+    for (uint32_t i = 0; i < c->n_owed; i++)
+        orr_emit__temp(c, c->owed_bytes[i]);
+    c->n_owed = 0;
 }
 
 void orr_emit__stream(OrrCtx *c, OrrKernelKind kind, OrrKernelPass pass, const char *label,

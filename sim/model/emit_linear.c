@@ -44,6 +44,8 @@ OrrLinear orr_emit__up(const OrrCtx *c) {
 /* The output gradient of a row-parallel layer: gathered under SP; else the one that came in, but
  * for dropout's backward or a weight half that needs it later. */
 static double row_grad_bytes(const OrrCtx *c) {
+    if (orr_emit__gathers_to_buffers(c))
+        return 0.0;
     bool is_own = c->is_sp || c->f->dropout > 0.0 || c->pass != ORR_B;
     return is_own ? (double)(c->tokens * c->hidden) * c->size : 0.0;
 }
@@ -85,6 +87,11 @@ static bool is_gathered(const OrrCtx *c, const OrrLinear *l) {
     return l->is_column && c->is_sp;
 }
 
+/* Working memory for the gathered input. */
+static double gathered_bytes(const OrrCtx *c, const OrrLinear *l) {
+    return is_gathered(c, l) && !orr_emit__gathers_to_buffers(c) ? input_bytes(c, l) : 0.0;
+}
+
 /* nanotron multiplies its own shard of the rows beside the gather and what came before and behind
  * it afterwards, as it lies in memory (functional.py, _ColumnLinearAsyncCommunication and
  * _RowLinearAsyncCommunication): two products on the first and last rank, three on those between,
@@ -123,11 +130,10 @@ void orr_emit__linear_forward(OrrCtx *c, const OrrLinear *l) {
             product_by_shards(c, ORR_PASS_FORWARD, l->label, l->out[i], l->in, gather);
         else
             orr_emit__gemm(c, ORR_PASS_FORWARD, l->label, c->tokens, l->out[i], l->in);
-        if (i == 0 && is_gathered(c, l))
-            orr_emit__temp(c, gathered);
+        if (i == 0)
+            orr_emit__temp(c, gathered_bytes(c, l));
     }
-    if (is_gathered(c, l))
-        orr_emit__untemp(c, gathered);
+    orr_emit__untemp(c, gathered_bytes(c, l));
     if (c->beside != ORR_NONE)
         c->after = c->beside;
     c->beside = ORR_NONE;
@@ -192,8 +198,7 @@ static void weight_half(OrrCtx *c, const OrrLinear *l, uint32_t gather) {
     if (gather != ORR_NONE)
         c->after = gather;
     wgrad(c, l);
-    if (is_gathered(c, l))
-        orr_emit__untemp(c, input_bytes(c, l));
+    orr_emit__untemp(c, gathered_bytes(c, l));
     orr_emit__untemp(c, l->grad_bytes);
     orr_emit__drop(c, l->input);
 }
@@ -209,7 +214,7 @@ void orr_emit__linear_backward(OrrCtx *c, const OrrLinear *l) {
         orr_emit__stream(c, ORR_K_GRADIENT, ORR_PASS_WGRAD, "bias_grad", l->grad_bytes, 0.0, 1);
     if (has_wgrad && is_gathered(c, l)) {
         gather = orr_emit__coll(c, ORR_ALL_GATHER, bytes, l->label);
-        orr_emit__temp(c, bytes);
+        orr_emit__temp(c, gathered_bytes(c, l));
         if (!is_async)
             c->after = gather;
     }

@@ -9,6 +9,17 @@
 
 #include <math.h>
 
+bool orr_emit__gathers_to_buffers(const OrrCtx *c) {
+    return c->f->gather_buffers && c->is_sp;
+}
+
+int64_t orr_emit_buffer_bytes(const OrrEmit *e) {
+    OrrCtx c = orr_emit__ctx(e, NULL, 0, ORR_F);
+    if (!orr_emit__gathers_to_buffers(&c))
+        return 0;
+    return 2 * llround((double)(c.tokens * c.hidden) * c.size);
+}
+
 /* Bytes of the unfused attention core a score: FP32 scores, probabilities, and dropped
  * probabilities with a mask byte (arXiv 2205.05198, equation 1; Megatron-LM issue 965). */
 static double core_bytes(const OrrCtx *c, OrrItem item) {
@@ -148,12 +159,22 @@ void orr_emit__temp(OrrCtx *c, double bytes) {
 }
 
 void orr_emit__temp_next(OrrCtx *c, double bytes) {
-    c->owed_bytes += bytes;
+    if (bytes <= 0.0)
+        return;
+    g_assert(c->n_owed < G_N_ELEMENTS(c->owed_bytes));
+    c->owed_bytes[c->n_owed++] = bytes;
 }
 
 void orr_emit__untemp(OrrCtx *c, double bytes) {
     if (bytes > 0.0)
         orr_builder_mem(c->b, ORR_MEM_ACTIVATIONS, true, -llround(bytes));
+}
+
+void orr_emit__untemp_sent(OrrCtx *c, double bytes) {
+    if (bytes > 0.0 && c->tp > 1 && c->f->records_streams)
+        orr_builder_mem_shared(c->b, ORR_MEM_ACTIVATIONS, llround(bytes));
+    else
+        orr_emit__untemp(c, bytes);
 }
 
 int64_t orr_emit_layer_stored_bytes(const OrrEmit *e, bool recompute_all) {
@@ -174,6 +195,13 @@ int64_t orr_emit_boundary_bytes(const OrrEmit *e) {
     return llround(bytes);
 }
 
+int64_t orr_moment_bytes(const OrrEmit *e, uint64_t n_params) {
+    const OrrLayout *l = e->layout;
+    uint64_t shards = l->hsdp_shard ? l->hsdp_shard : (uint64_t)l->dp * l->cp;
+    uint64_t part = (n_params + shards - 1) / shards;
+    return (int64_t)(l->zero_stage > 0 ? part : n_params) * 8; /* two moments of FP32 */
+}
+
 void orr_state_bytes(const OrrEmit *e, uint64_t n_params, int64_t by_kind[ORR_N_MEM_KINDS]) {
     const OrrPrecision *p = e->precision;
     const OrrLayout *l = e->layout;
@@ -190,5 +218,7 @@ void orr_state_bytes(const OrrEmit *e, uint64_t n_params, int64_t by_kind[ORR_N_
     by_kind[ORR_MEM_WEIGHTS] =
         llround((l->zero_stage == 3 ? part : n) * orr_dtype_bytes(p->parameters));
     by_kind[ORR_MEM_GRADIENTS] = llround((shards_gradients ? part : n) * gradient_size);
+    if (e->framework->bucket_copies && l->zero_stage == 0 && l->dp * l->cp > 1)
+        by_kind[ORR_MEM_GRADIENTS] += llround(n * orr_dtype_bytes(p->compute));
     by_kind[ORR_MEM_OPTIMIZER] = llround((l->zero_stage > 0 ? part : n) * optimizer_size);
 }

@@ -50,10 +50,11 @@ typedef struct {
     double attention_pairs;  /* query-key pairs of a sequence and head that a fused kernel visits */
     uint8_t dtype, gemm_dtype;
     OrrPass pass;
-    bool is_storing;   /* false: forward under full recompute */
-    uint32_t after;    /* TP collective whose result the next kernel needs */
-    uint32_t beside;   /* the same, but the next product runs beside it */
-    double owed_bytes; /* working memory that the next kernel allocates */
+    bool is_storing;      /* false: forward under full recompute */
+    uint32_t after;       /* TP collective whose result the next kernel needs */
+    uint32_t beside;      /* the same, but the next product runs beside it */
+    double owed_bytes[2]; /* working memory that the next kernel allocates */
+    uint32_t n_owed;
 } OrrCtx;
 
 OrrCtx orr_emit__ctx(const OrrEmit *e, OrrBuilder *b, uint32_t layer, OrrPass pass);
@@ -78,6 +79,8 @@ void orr_emit__reduce_output(OrrCtx *c, const char *label, double share);
 int64_t orr_emit__item_bytes(const OrrCtx *c, OrrItem item);
 /* True if the backward makes each second product and all that is element-wise again. */
 bool orr_emit__is_per_op(const OrrCtx *c);
+/* What SP gathers lies in buffers that live throughout: no working memory of its own. */
+bool orr_emit__gathers_to_buffers(const OrrCtx *c);
 /* True if the forward keeps @item for the backward. */
 bool orr_emit__keeps(const OrrCtx *c, OrrItem item);
 void orr_emit__hold(OrrCtx *c, OrrItem item);     /* allocated with the last operation */
@@ -87,6 +90,9 @@ void orr_emit__consumed(OrrCtx *c, OrrItem item); /* forward: freed here unless 
 void orr_emit__temp(OrrCtx *c, double bytes);
 void orr_emit__temp_next(OrrCtx *c, double bytes); /* allocated before the next kernel */
 void orr_emit__untemp(OrrCtx *c, double bytes);
+
+/* The same of what a collective over TP has read or written. */
+void orr_emit__untemp_sent(OrrCtx *c, double bytes);
 
 /* A linear layer of up to 3 products that share an input (q, k, v; gate, up). */
 typedef struct {

@@ -185,7 +185,13 @@ typedef struct {
     bool store_norm_output;       /* norm output kept beside its input (no: computed again) */
     bool store_activation_output; /* input of the second MLP product kept (no: computed again) */
     bool store_fp32_residual;     /* residual stream, and so the norm inputs, in FP32 */
-    double allocator_slack_frac;  /* reserved over allocated */
+    bool bucket_copies;           /* ZeRO-0: gradients once more, in buckets for the wire */
+    bool grads_until_end;         /* a micro-batch's gradients stay to the end of its backward */
+    bool records_streams;         /* what collectives of TP read is reused once they are over */
+    bool gather_buffers;          /* SP: what is gathered lies in two buffers, never freed */
+    OrrPrintedBy memory_printed_by;
+    bool expandable_segments; /* of PyTorch's allocator */
+    bool loss_in_place;       /* the softmax becomes the gradient of the logits */
     double comm_buffer_bytes;
     double extra_context_bytes;
     /* interference: rate of a kernel while a communication kernel is resident on its GPU */

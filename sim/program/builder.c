@@ -284,6 +284,13 @@ void orr_builder_mem(OrrBuilder *b, OrrMemKind kind, bool is_after, int64_t delt
     b->program->ops[b->program->n_ops - 1].n_mem++;
 }
 
+void orr_builder_mem_shared(OrrBuilder *b, OrrMemKind kind, int64_t bytes) {
+    if (bytes == 0)
+        return;
+    orr_builder_mem(b, kind, true, -bytes);
+    b->program->mems[b->program->n_mems - 1].is_shared = true;
+}
+
 void orr_builder_step_end(OrrBuilder *b) {
     g_assert(b->in_segment && orr_builder_n_ops(b) > 0);
     b->program->ops[b->program->n_ops - 1].flags |= ORR_OP_STEP_END;
@@ -308,6 +315,12 @@ static OrrRole *open_role(OrrBuilder *b) {
 
 void orr_builder_role_static(OrrBuilder *b, OrrMemKind kind, int64_t bytes) {
     open_role(b)->static_bytes[kind] += bytes;
+}
+
+void orr_builder_role_late(OrrBuilder *b, int64_t bytes, uint32_t n) {
+    OrrRole *role = open_role(b);
+    role->late_bytes = bytes;
+    role->n_late = n;
 }
 
 uint32_t orr_builder_call(OrrBuilder *b, uint32_t segment, OrrPass pass, uint32_t chunk,

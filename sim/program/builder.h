@@ -31,6 +31,8 @@ void orr_builder_wait(OrrBuilder *b, uint32_t op);
 void orr_builder_op_wait(OrrBuilder *b, uint32_t op, uint32_t for_op);
 /* Memory effect of the last operation appended. Zero is ignored. */
 void orr_builder_mem(OrrBuilder *b, OrrMemKind kind, bool is_after, int64_t delta_bytes);
+/* Frees @bytes behind the last operation appended that a collective beside it may still read. */
+void orr_builder_mem_shared(OrrBuilder *b, OrrMemKind kind, int64_t bytes);
 void orr_builder_step_end(OrrBuilder *b);        /* marks the last operation appended */
 uint32_t orr_builder_n_ops(const OrrBuilder *b); /* operations in the open segment so far */
 /* Index of the last op on @stream in the open segment, or ORR_NONE. */
@@ -42,6 +44,8 @@ OrrStream orr_builder_stream(const OrrBuilder *b, uint32_t op);
 
 void orr_builder_role_begin(OrrBuilder *b, const char *label, uint32_t stage);
 void orr_builder_role_static(OrrBuilder *b, OrrMemKind kind, int64_t bytes); /* adds */
+/* Of the optimizer's bytes, @bytes come to be in the first update, as @n tensors. */
+void orr_builder_role_late(OrrBuilder *b, int64_t bytes, uint32_t n);
 /* Appends a call and returns its index within the role. */
 uint32_t orr_builder_call(OrrBuilder *b, uint32_t segment, OrrPass pass, uint32_t chunk,
                           uint32_t micro_batch);

@@ -14,9 +14,24 @@
  */
 bool orr_program_check(const OrrProgram *program, GError **error);
 
-/* Peak bytes of each role by memory kind at its peak: static plus effects in host order over two
- * steps. @peak [n_roles]; @by_kind [n_roles][ORR_N_MEM_KINDS] at that moment. */
-void orr_program_memory(const OrrProgram *program, int64_t *peak,
+/* How long a rank of a role takes for what the program describes: by index there. */
+typedef struct {
+    int64_t *kernel_ns, *coll_ns, *part_ns; /* [n_kernels], [n_colls], [n_parts] */
+    int64_t launch_ns, comm_ns; /* of the host: a device kernel; a collective or a batch of sends */
+} OrrRolePace;
+
+typedef struct {
+    int64_t limit_bytes;      /* what the allocator may take of the device, above 0 */
+    bool expands;             /* its segments are expandable */
+    bool is_host_behind;      /* the host is never ahead of the device */
+    const OrrRolePace *paces; /* [n_roles], borrowed; NULL: the host is ahead as far as it can be */
+} OrrMemoryTerms;
+
+/* Peak bytes of each role by memory kind: static plus effects in host order over two steps, at the
+ * moment when most is in use. ORR_MEM_ALLOCATOR is what the caching allocator held of the device
+ * beyond that at its own peak; more than the limit is not to be had.
+ * @peak [n_roles]: sum over the kinds; @by_kind [n_roles][ORR_N_MEM_KINDS]. */
+void orr_program_memory(const OrrProgram *program, const OrrMemoryTerms *terms, int64_t *peak,
                         int64_t (*by_kind)[ORR_N_MEM_KINDS]);
 
 #endif

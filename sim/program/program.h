@@ -92,6 +92,7 @@ typedef struct {
 typedef struct {
     uint8_t kind; /* OrrMemKind */
     uint8_t is_after;
+    uint8_t is_shared; /* freed: a stream beside the compute stream may still read it */
     int64_t delta_bytes;
 } OrrMem;
 
@@ -120,6 +121,8 @@ typedef struct {
     uint32_t first_call, n_calls;
     uint32_t stage;
     int64_t static_bytes[ORR_N_MEM_KINDS]; /* held throughout */
+    int64_t late_bytes; /* of the optimizer's: made by the first update, in n_late tensors */
+    uint32_t n_late;
     char label[28];
 } OrrRole;
 

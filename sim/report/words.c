@@ -115,7 +115,7 @@ OrrFixed orr_report__path_words(uint32_t p) {
 
 const char *orr_report__mem_words(OrrMemKind kind) {
     static const char *const words[ORR_N_MEM_KINDS] = {"weights", "grads", "optim", "activ",
-                                                       "logits",  "comm",  "slack", "context"};
+                                                       "logits",  "comm",  "cached", "context"};
     return words[kind];
 }
 
