@@ -363,7 +363,9 @@ static void end_together(OrrExec *x, OrrConvoy *c) {
         orr_convoy__members(x, c->island[k], &list[k]);
     for (int k = 0; k < 2; k++)
         orr_together__prefetch(x, list[k], n, streams[k]);
-    for (uint32_t i = 0; i < n; i++)
+    if (c->has_room)
+        orr_convoy__prefetch_room(x, c);
+    for (uint32_t i = 0; i < n && !c->has_room; i++)
         if (x->places[places[i]].is_booked)
             orr_exec__room_prefetch(x, &x->places[places[i]]);
     for (uint32_t i = 0; i < n; i++) {

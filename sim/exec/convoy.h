@@ -21,15 +21,17 @@ typedef struct {
     uint32_t n_over;      /* transfers that are over in the fluid, in this instant */
     uint32_t generation;  /* of its end; and of that */
     uint32_t wait_generation, land_generation;
-    /* what its transfers use as one: n_shared uses that all have, then n_own of links that only
-     * some have, in OrrConvoys.joint_uses; both 0: they are not alike */
-    uint32_t first_joint, n_shared, n_own;
+    /* what its transfers use as one: n_shared uses of links that all have, then n_rows of rows, of
+     * which each has a link, in OrrConvoys.joint_uses; both 0: they are not alike */
+    uint32_t first_joint, n_shared, n_rows;
     uint32_t joint_what; /* part of which it is known whether all are equal; ORR_NONE: none */
     uint32_t joint_top;  /* theirs then, in OrrExec.tops */
+    uint32_t room_top;   /* the same of those for which it has room */
     uint32_t flow;       /* all its transfers in the fluid, as one; ORR_NONE: they are not */
     bool is_equal;
-    bool is_joint; /* it has set out as one */
-    bool is_over;  /* so it was in the fluid, too, until first_ns */
+    bool has_room;      /* its transfers hold room as one */
+    bool is_joint;      /* it has set out as one */
+    bool is_over;       /* so it was in the fluid, too, until first_ns */
     bool is_late;       /* some end before the rest: in the list of the receivers' island */
     bool has_started;   /* one of its transfers has, in the fluid */
     bool is_bound;      /* it will land before anybody can see that some are over in the fluid */
@@ -46,7 +48,7 @@ struct OrrConvoys {
     uint32_t *places; /* of each convoy, in the order of the members */
     OrrUse *uses;     /* of all those places, in that order: an event asks for all of a convoy */
     OrrUse *joint_uses;
-    uint32_t *own_first, *own; /* [n_links + 1] into `own`: convoys of which it is an own link */
+    uint32_t *row_first, *row; /* [n_links + 1] into `row`: convoys that have the link in a row */
     uint32_t *over;            /* those with some that are over */
     uint32_t n_over;
     uint32_t *told; /* places of transfers that are over in the fluid, in this instant */
@@ -90,6 +92,8 @@ void orr_convoy__arrive(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s
 bool orr_convoy__is_joint(OrrExec *x, OrrConvoy *c);
 /* Books all of such a convoy; returns what they take. INT64_MAX: there is no room. */
 int64_t orr_convoy__take_room(OrrExec *x, OrrConvoy *c);
+/* Its transfers hold room each for itself from now on. */
+void orr_convoy__part_room(OrrExec *x, OrrConvoy *c);
 /* Those that hold room give it back. */
 void orr_convoy__give_room(OrrExec *x, OrrConvoy *c);
 /* All its transfers start in the fluid now, as one. False: they can't, nothing has been done. */
@@ -97,6 +101,7 @@ bool orr_convoy__flow(OrrExec *x, uint32_t convoy);
 void orr_convoy__flow_over(OrrExec *x, OrrConvoy *c);
 void orr_convoy__joints_new(OrrExec *x);
 void orr_convoy__joints_clear(OrrConvoys *v);
+void orr_convoy__prefetch_room(const OrrExec *x, const OrrConvoy *c);
 /* convoy_fetch.c: what ends of transfers touch, of all of a convoy; of those behind the @k-th of
  * OrrConvoys.told, or of `ended`, each time a step further on. */
 void orr_convoy__fetch_places(const OrrExec *x, const OrrConvoy *c);

@@ -306,8 +306,11 @@ void orr_exec__convoy_lands(OrrExec *x, uint32_t convoy, uint32_t generation);
 void orr_exec__land(OrrExec *x, uint32_t island);
 void orr_exec__tell_over(OrrExec *x, uint32_t island);
 void orr_exec__lose_room(OrrExec *x, uint32_t place);
-/* convoy_joint.c: joint flows of which it is an own link are no more */
+/* convoy_joint.c: convoys that have the link in a row hold room no more as one; are no more one in
+ * the fluid; @place does not hold room as one with others */
+void orr_exec__part_rooms_on(OrrExec *x, uint32_t link);
 void orr_exec__split_on(OrrExec *x, uint32_t link);
+void orr_exec__part_room_of(OrrExec *x, const OrrPlace *place);
 /* passes.c */
 void orr_exec__passes_new(OrrExec *x);
 void orr_exec__passes_clear(OrrExec *x);
@@ -401,6 +404,8 @@ void orr_exec__unreserve(OrrExec *x, const OrrReserve *r);
 void orr_exec__pass_by(OrrExec *x, const OrrUse *uses, uint32_t n);
 const OrrTop *orr_exec__top(OrrExec *x, OrrPlace *place);
 void orr_exec__empty_link(void *data, uint32_t link);
+OrrReserve orr_exec__room_of(const OrrExec *x, const OrrPlace *place);
+void orr_exec__count_booked(OrrExec *x, const OrrReserve *r, int change);
 void orr_exec__room_prefetch(const OrrExec *x, const OrrPlace *place);
 void orr_exec__room_give(OrrExec *x, uint32_t place);
 void orr_exec__room_hold(OrrExec *x, uint32_t place);

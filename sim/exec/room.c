@@ -86,7 +86,7 @@ const OrrTop *orr_exec__top(OrrExec *x, OrrPlace *place) {
     return &x->tops[place->top];
 }
 
-static OrrReserve reserve_of(const OrrExec *x, const OrrPlace *place) {
+OrrReserve orr_exec__room_of(const OrrExec *x, const OrrPlace *place) {
     const OrrTop *top = &x->tops[place->booked_top];
     OrrReserve r = {.top_bytes_per_s = top->bytes_per_s, .scale = top->scale};
     r.uses = orr_exec__uses(x, place, orr_exec__plan(place), &r.n_uses);
@@ -100,21 +100,37 @@ void orr_exec__room_prefetch(const OrrExec *x, const OrrPlace *place) {
     }
 }
 
+void orr_exec__count_booked(OrrExec *x, const OrrReserve *r, int change) {
+    for (uint32_t u = 0; u < r->n_uses; u++)
+        x->link_room[r->uses[u].constraint].n_booked += change * (int)r->uses[u].count;
+}
+
+/* Whether links of a row that others use, too, are left to the fluid. */
+static bool is_row_left(const OrrExec *x, uint32_t row) {
+    uint32_t n;
+    const uint32_t *links = orr_fluid_row_links(x->fluid, row, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (x->link_room[links[i]].penalty > 0)
+            return true;
+    return false;
+}
+
 bool orr_exec__reserve(OrrExec *x, const OrrReserve *r) {
     for (uint32_t u = 0; u < r->n_uses; u++)
         if (x->link_room[r->uses[u].constraint].penalty > 0)
             return false;
+    for (uint32_t u = 0; u < r->n_rows; u++)
+        if (is_row_left(x, r->uses[r->n_uses + u].constraint))
+            return false;
     if (!orr_fluid_reserve(x->fluid, r))
         return false;
-    for (uint32_t u = 0; u < r->n_uses; u++)
-        x->link_room[r->uses[u].constraint].n_booked += r->uses[u].count;
+    orr_exec__count_booked(x, r, +1);
     return true;
 }
 
 void orr_exec__unreserve(OrrExec *x, const OrrReserve *r) {
     orr_fluid_release(x->fluid, r);
-    for (uint32_t u = 0; u < r->n_uses; u++)
-        x->link_room[r->uses[u].constraint].n_booked -= r->uses[u].count;
+    orr_exec__count_booked(x, r, -1);
 }
 
 static void take_back(OrrExec *x, uint32_t id) {
@@ -138,6 +154,7 @@ static void take_back(OrrExec *x, uint32_t id) {
 void orr_exec__empty_link(void *data, uint32_t link) {
     OrrExec *x = data;
     OrrLinkRoom *l = &x->link_room[link];
+    orr_exec__part_rooms_on(x, link);
     l->penalty += PENALTY * l->n_booked;
     for (uint32_t i = x->link_first[link]; l->n_booked > 0 && i < x->link_first[link + 1]; i++)
         if (x->places[x->link_place[i]].is_booked)
@@ -157,7 +174,7 @@ bool orr_exec__take_room(OrrExec *x, uint32_t id, int64_t from_ns, int64_t *end_
         orr_exec__room_give(x, id); /* the next one is of another kind */
     place->booked_top = place->top;
     if (!place->is_held) {
-        OrrReserve r = reserve_of(x, place);
+        OrrReserve r = orr_exec__room_of(x, place);
         if (!orr_exec__reserve(x, &r))
             return false;
     }
@@ -189,7 +206,8 @@ void orr_exec__pass_by(OrrExec *x, const OrrUse *uses, uint32_t n) {
 /* A booked transfer has ended, or one that held its room. */
 void orr_exec__room_give(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
-    OrrReserve r = reserve_of(x, place);
+    orr_exec__part_room_of(x, place);
+    OrrReserve r = orr_exec__room_of(x, place);
     orr_exec__unreserve(x, &r);
     place->is_booked = place->is_held = 0;
 }

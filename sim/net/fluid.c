@@ -47,7 +47,10 @@ void orr_fluid_free(OrrFluid *f) {
     free(f->links);
     free(f->activities);
     free(f->bundles);
+    free(f->rows);
     void *arrays[] = {f->link_done,
+                      f->row_of,
+                      f->row_links,
                       f->records,
                       f->table,
                       f->uses,
@@ -143,10 +146,12 @@ static void link_out(OrrFluid *f, uint32_t record, uint32_t link) {
     l->n_records--;
 }
 
-static uint64_t top_of(const OrrFluid *f, const OrrActivity *a, uint32_t n_uses) {
+static uint64_t top_of(const OrrFluid *f, const OrrActivity *a, uint32_t n_rows) {
     uint64_t top = a->cap;
-    for (uint32_t u = 0; u < n_uses; u++) {
-        OrrWide capacity = orr_fluid__capacity(&f->links[a->uses[u].constraint]);
+    for (uint32_t u = 0; u < a->n_uses + n_rows; u++) {
+        uint32_t at = a->uses[u].constraint;
+        OrrWide capacity = u < a->n_uses ? orr_fluid__capacity(&f->links[at])
+                                         : (OrrWide)f->rows[at].capacity * ORR_COEF_ONE;
         OrrWide alone =
             a->uses[u].coef == ORR_COEF_ONE ? capacity / ORR_COEF_ONE : capacity / a->uses[u].coef;
         top = MIN(top, (uint64_t)alone);
@@ -188,7 +193,7 @@ static void join_links(OrrFluid *f, uint32_t id) {
     }
     for (uint32_t u = 0; u < a->n_uses; u++) {
         const OrrUse *use = &a->uses[u];
-        OrrLinkState *l = &f->links[use->constraint];
+        OrrLinkState *l = orr_fluid__link(f, use->constraint);
         uint64_t factor = orr_fluid__factor(use);
         link_in(f, a->first_record + u, id, use->constraint);
         l->potential += (OrrWide)factor * a->top;
@@ -212,22 +217,22 @@ uint32_t orr_fluid__add(OrrFluid *f, const OrrFlow *flow) {
                        .weight = flow->weight,
                        .owner = flow->owner,
                        .is_live = true};
-    uint32_t n = flow->n_uses + flow->n_own;
+    uint32_t n = flow->n_uses + flow->n_rows;
     for (uint32_t u = 0; u < n; u++)
         a->largest_coef = MAX(a->largest_coef, a->uses[u].coef);
-    set_top(f, a, top_of(f, a, n));
+    set_top(f, a, top_of(f, a, flow->n_rows));
     return id;
 }
 
-void orr_fluid__begin(OrrFluid *f, uint32_t id, uint32_t n_own, OrrWide left) {
+void orr_fluid__begin(OrrFluid *f, uint32_t id, uint32_t n_rows, OrrWide left) {
     OrrActivity *a = &f->activities[id];
     a->finish = left;
     join_links(f, id);
     uint64_t ceiling = orr_fluid__guess(f, a);
     orr_fluid__pledge(f, a, 0, ceiling);
     orr_fluid__place(f, id, ceiling);
-    if (n_own > 0)
-        orr_fluid__join_own(f, id, n_own);
+    if (n_rows > 0)
+        orr_fluid__join_rows(f, id, n_rows);
     note_newcomer(f, a);
     orr_fluid__rebundle(f);
     f->stats.starts++;
@@ -267,7 +272,7 @@ OrrWide orr_fluid__remove(OrrFluid *f, uint32_t activity) {
     OrrActivity *a = &f->activities[activity];
     g_assert(a->is_live);
     note_leaver(f, a);
-    orr_fluid__leave_own(f, a);
+    orr_fluid__leave_rows(f, a);
     orr_fluid__pledge(f, a, orr_fluid__ceiling(f, a), 0);
     orr_fluid__unplace(f, activity);
     for (uint32_t u = 0; u < a->n_uses; u++) {
@@ -292,17 +297,16 @@ OrrWide orr_fluid__remove(OrrFluid *f, uint32_t activity) {
 void orr_fluid_end(OrrFluid *f, int64_t now_ns, uint32_t activity) {
     advance_clock(f, now_ns);
     const OrrActivity *a = &f->activities[activity];
-    uint32_t n = a->n_uses + a->n_own;
+    uint32_t n_rows = a->n_rows;
     uint64_t left = bytes_of(orr_fluid__remove(f, activity));
     f->lost_bytes += left;
-    for (uint32_t u = 0; f->link_done && u < n; u++)
-        f->link_done[a->uses[u].constraint] +=
-            (OrrWide)orr_fluid__factor(&a->uses[u]) * (a->bytes - left);
+    for (uint32_t l = 0; f->link_done && l < f->n_links; l++)
+        f->link_done[l] += orr_fluid__factor_on(f, a, n_rows, l) * (a->bytes - left);
 }
 
 static void change_top(OrrFluid *f, OrrActivity *a) {
-    uint64_t top = top_of(f, a, a->n_uses);
-    g_assert(a->n_own == 0); /* it would be joint no more */
+    uint64_t top = top_of(f, a, 0);
+    g_assert(a->n_rows == 0); /* it would be joint no more */
     for (uint32_t u = 0; u < a->n_uses && top != a->top; u++) {
         OrrLinkState *l = &f->links[a->uses[u].constraint];
         l->potential += (OrrWide)orr_fluid__factor(&a->uses[u]) * top;
@@ -326,7 +330,8 @@ void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t byt
         orr_fluid__pledge(f, a, orr_fluid__ceiling(f, a), 0);
         orr_fluid__unplace(f, f->records[r].activity);
     }
-    f->links[link].capacity = bytes_per_s;
+    orr_fluid__link(f, link)->capacity = bytes_per_s;
+    orr_fluid__row_capacity(f, link);
     orr_fluid__push(&f->crowded, link);
     f->links[link].is_sound = false;
     if (f->links[link].is_watched) {
@@ -345,6 +350,18 @@ void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t byt
         note_newcomer(f, &f->activities[f->records[r].activity]);
     }
     orr_fluid__rebundle(f);
+}
+
+OrrWide orr_fluid__factor_on(const OrrFluid *f, const OrrActivity *a, uint32_t n_rows,
+                             uint32_t link) {
+    OrrWide sum = 0;
+    for (uint32_t u = 0; u < a->n_uses; u++)
+        if (a->uses[u].constraint == link)
+            sum += orr_fluid__factor(&a->uses[u]);
+    for (uint32_t u = a->n_uses; u < a->n_uses + n_rows; u++)
+        if (f->row_of[link] == a->uses[u].constraint)
+            sum += orr_fluid__factor(&a->uses[u]);
+    return sum;
 }
 
 OrrWide orr_fluid__left(const OrrFluid *f, const OrrActivity *a) {
@@ -376,10 +393,9 @@ uint64_t orr_fluid_link_bytes(const OrrFluid *f, uint32_t link) {
     OrrWide sum = f->link_done[link];
     for (uint32_t i = 0; i < f->n_activities; i++) {
         const OrrActivity *a = &f->activities[i];
-        for (uint32_t u = 0; a->is_live && u < a->n_uses + a->n_own; u++)
-            if (a->uses[u].constraint == link)
-                sum += (OrrWide)orr_fluid__factor(&a->uses[u]) *
-                       (a->bytes - bytes_of(orr_fluid__left(f, a)));
+        if (a->is_live)
+            sum += orr_fluid__factor_on(f, a, a->n_rows, link) *
+                   (a->bytes - bytes_of(orr_fluid__left(f, a)));
     }
     return (uint64_t)(sum / ORR_COEF_ONE);
 }

@@ -27,16 +27,21 @@ typedef struct {
     uint64_t bytes;   /* work: ends when the integral of x is that */
     int64_t ahead_ns; /* has moved at its top for that long already, alone on its links */
     uint32_t owner;   /* given back at completion */
-    uint32_t n_own;   /* uses behind those: see orr_fluid_start_joint; else 0 */
+    uint32_t n_rows;  /* uses behind those, of rows: see orr_fluid_start_joint; else 0 */
 } OrrFlow;
 
 /* Adds an activity at @now; its id is good until it ends. Rates are not known before settle. */
 uint32_t orr_fluid_start(OrrFluid *f, int64_t now_ns, const OrrFlow *flow);
 /* The same of equal activities (of one weight, cap, size and top) that set out together, as one.
- * Its first n_uses uses are those that all have, counted for all; the n_own behind are of links
- * that only some have. While those stop nobody all have one rate. False: one of them is watched,
- * nothing was started. */
+ * Its first n_uses uses are those that all have, counted for all; the n_rows behind are of rows
+ * (constraint: row): what each of them uses of its own link there. While those stop nobody all have
+ * one rate. False: one of them is watched, nothing was started. */
 bool orr_fluid_start_joint(OrrFluid *f, int64_t now_ns, const OrrFlow *flow, uint32_t *activity);
+/* Links side by side, one for each of so many equal activities, none in another row; before
+ * anything starts. Returns the row. */
+uint32_t orr_fluid_add_row(OrrFluid *f, const uint32_t *links, uint32_t n);
+/* Its links, if somebody uses one of them alone: @n of them, else 0. */
+const uint32_t *orr_fluid_row_links(const OrrFluid *f, uint32_t row, uint32_t *n);
 /* Each of them goes on by itself, with its own uses, from what has been done: flows[@n], whose ids
  * then are @activities[@n]. */
 void orr_fluid_split(OrrFluid *f, int64_t now_ns, uint32_t activity, const OrrFlow *flows,
@@ -51,8 +56,8 @@ typedef void (*OrrFluidEnded)(void *data, uint32_t activity, uint32_t owner);
 void orr_fluid_take_ended(OrrFluid *f, int64_t now_ns, OrrFluidEnded ended, void *data);
 /* Removes an activity; settle afterwards. */
 void orr_fluid_end(OrrFluid *f, int64_t now_ns, uint32_t activity);
-/* Changes a capacity (degraded or flapping link), on which no joint activity is and no room held;
- * settle afterwards. */
+/* Changes a capacity (degraded or flapping link), where no joint activity is and no room held, nor
+ * on another link of its row; settle afterwards. */
 void orr_fluid_capacity(OrrFluid *f, int64_t now_ns, uint32_t link, uint64_t bytes_per_s);
 uint64_t orr_fluid_rate(const OrrFluid *f, uint32_t activity);
 /* When it is over if nothing changes; INT64_MAX: never. */
@@ -70,19 +75,23 @@ typedef struct {
     const OrrUse *uses;
     uint32_t n_uses;
     uint64_t top_bytes_per_s, scale; /* its top as the fluid has it; orr_fluid_scale */
+    uint32_t n_rows;                 /* of several equal ones: as in OrrFlow */
 } OrrReserve;
 uint64_t orr_fluid_scale(uint32_t weight, const OrrUse *uses, uint32_t n_uses);
 /* Room is asked for on the link soon; an activity starts or ends on it soon. */
 void orr_fluid_prefetch(const OrrFluid *f, uint32_t link);
+void orr_fluid_prefetch_row(const OrrFluid *f, uint32_t row);
 void orr_fluid_prefetch_use(const OrrFluid *f, uint32_t link);
 /* The activity ends soon: itself; what it uses, once that has come. */
 void orr_fluid_prefetch_flow(const OrrFluid *f, uint32_t activity);
 void orr_fluid_prefetch_end(const OrrFluid *f, uint32_t activity);
 bool orr_fluid_reserve(OrrFluid *f, const OrrReserve *r);
 void orr_fluid_release(OrrFluid *f, const OrrReserve *r);
+/* What is held for all is held for each from now on: @parts [@n]. */
+void orr_fluid_part(OrrFluid *f, const OrrReserve *r, const OrrReserve *parts, uint32_t n);
 /* Called in orr_fluid_settle for a link that may stop its users now: all that hold room on it must
- * be released, and those that move by now started; joint activities must be split of which it is an
- * own link. */
+ * be released, and those that move by now started; joint activities must be split that have it in
+ * a row. */
 typedef void (*OrrFluidCrowded)(void *data, uint32_t link);
 void orr_fluid_on_crowded(OrrFluid *f, OrrFluidCrowded crowded, void *data);
 typedef struct {

@@ -5,16 +5,16 @@
 
 #include <inttypes.h>
 
-/* What joint activities have on links of their own. */
+/* What joint activities have on each link of a row. */
 typedef struct {
     OrrWide usage, potential, pledged;
 } Joint;
 
 static Joint *joint_sums(const OrrFluid *f) {
-    Joint *joint = g_new0(Joint, f->n_links + 1);
+    Joint *joint = g_new0(Joint, f->n_rows + 1);
     for (uint32_t i = 0; i < f->n_activities; i++) {
         const OrrActivity *a = &f->activities[i];
-        for (uint32_t u = a->n_uses; a->is_live && u < a->n_uses + a->n_own; u++) {
+        for (uint32_t u = a->n_uses; a->is_live && u < a->n_uses + a->n_rows; u++) {
             OrrWide factor = orr_fluid__factor(&a->uses[u]);
             Joint *at = &joint[a->uses[u].constraint];
             at->usage +=
@@ -26,8 +26,21 @@ static Joint *joint_sums(const OrrFluid *f) {
     return joint;
 }
 
-static char *link_flaw(const OrrFluid *f, uint32_t link, const Joint *joint) {
+static char *link_flaw(const OrrFluid *f, uint32_t link, const Joint *joints) {
+    static const Joint none = {0};
     const OrrLinkState *l = &f->links[link];
+    uint32_t row = f->row_of ? f->row_of[link] : ORR_FLUID_NIL;
+    const Joint *joint = row == ORR_FLUID_NIL ? &none : &joints[row];
+    OrrLinkState folded = *l;
+    if (l->is_folded) {
+        if (l->is_watched || l->n_records > 0)
+            return g_strdup_printf("link %u is used alone, and its row is folded", link);
+        folded.potential = f->rows[row].potential;
+        folded.pledged = f->rows[row].pledged;
+        folded.slope = f->rows[row].slope;
+        folded.unit = f->rows[row].unit;
+        l = &folded;
+    }
     OrrWide usage = joint->usage, potential = joint->potential, pledged = joint->pledged;
     for (uint32_t r = l->head; r != ORR_FLUID_NIL; r = f->records[r].next) {
         const OrrActivity *a = &f->activities[f->records[r].activity];
@@ -80,7 +93,7 @@ char *orr_fluid_flaw(const OrrFluid *f) {
                                f->lost_bytes);
     g_autofree Joint *joint = joint_sums(f);
     for (uint32_t l = 0; l < f->n_links; l++) {
-        char *flaw = link_flaw(f, l, &joint[l]);
+        char *flaw = link_flaw(f, l, joint);
         if (flaw != NULL)
             return flaw;
     }

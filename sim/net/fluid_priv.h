@@ -1,5 +1,5 @@
 /* Private to sim/net: the state that fluid.c (activities come and go), joint.c (those of several
- * equal ones), bundle.c (who moves alike),
+ * equal ones), row.c (their links), bundle.c (who moves alike),
  * watch.c (which links may bind), ends.c (who ends next), settle.c and settle_all.c (rates) and
  * fluid_check.c share. */
 #ifndef ORR_NET_FLUID_PRIV_H
@@ -28,7 +28,7 @@ typedef struct {
     uint64_t cap, bytes;
     const OrrUse *uses;
     uint32_t n_uses, first_record;
-    uint32_t n_own;  /* uses behind those, of a joint activity: see joint.c; no records */
+    uint32_t n_rows; /* uses behind those, of a joint activity: see joint.c; no records */
     uint32_t bundle; /* ORR_FLUID_NIL: alone */
     uint32_t at;     /* in the heap of its bundle, or in that of ends; ORR_FLUID_NIL: is over */
     uint32_t weight, owner, largest_coef, next_free;
@@ -99,8 +99,9 @@ typedef struct {
     OrrWide slope;     /* usage per unit of level, were all to rise, times 2^LEVEL_BITS */
     OrrWide pledged;   /* usage if all were at their ceilings: usage is no more */
     uint64_t unit;     /* usage if all had 1 byte per second */
-    uint64_t capacity : 63;  /* bytes per second */
+    uint64_t capacity : 62;  /* bytes per second */
     uint64_t is_watched : 1; /* may bind: its level is looked for */
+    uint64_t is_folded : 1;  /* these sums are those of its row: see row.c */
 
     uint64_t shield; /* level as rings have it, no higher */
     uint64_t level;  /* at which it is full and stops those that still rise, or ORR_LEVEL_NONE */
@@ -128,6 +129,20 @@ typedef struct {
 } __attribute__((aligned(64))) OrrLinkState;
 
 G_STATIC_ASSERT(sizeof(OrrLinkState) == 192);
+
+/* Links side by side: what joint activities and rooms have on each of them. */
+typedef struct {
+    OrrWide potential, slope, pledged;
+    uint64_t unit;
+    uint64_t capacity : 63; /* of the lowest */
+    uint64_t is_folded : 1; /* these are the sums of its links, all that there is */
+    uint32_t first, n;      /* in OrrFluid.row_links */
+} __attribute__((aligned(128))) OrrRow;
+
+/* What an activity adds to the sums of a link, for each byte per second that is used there. */
+typedef struct {
+    uint64_t top, scale, ceiling;
+} OrrLoad;
 
 typedef struct {
     uint32_t *ids;
@@ -161,6 +176,11 @@ struct OrrFluid {
     OrrLinkState *links;
     OrrWide *link_done; /* bytes of ended activities, in 1/ORR_COEF_ONE; NULL: not counted */
     uint32_t n_links;
+    OrrRow *rows;
+    uint32_t n_rows, cap_rows;
+    uint32_t *row_of; /* [n_links] or ORR_FLUID_NIL; NULL: there are no rows */
+    uint32_t *row_links;
+    uint32_t n_row_links;
     OrrActivity *activities;
     uint32_t n_activities, cap_activities, free_activity;
     OrrRecord *records;
@@ -275,17 +295,36 @@ static inline uint32_t orr_fluid__class(uint32_t n) {
 uint32_t orr_fluid__take_block(OrrBlocks *blocks, uint32_t class);
 void orr_fluid__give_block(OrrBlocks *blocks, uint32_t class, uint32_t first);
 void orr_fluid__mark_dirty(OrrFluid *f, uint32_t link);
+/* What the activity, with so many rows, uses of the link; cost: a visit of its uses. */
+OrrWide orr_fluid__factor_on(const OrrFluid *f, const OrrActivity *a, uint32_t n_rows,
+                             uint32_t link);
 /* Work that the activity has yet to do, now. */
 OrrWide orr_fluid__left(const OrrFluid *f, const OrrActivity *a);
 /* Adds an activity; and puts it on its links, with @left to do. */
 uint32_t orr_fluid__add(OrrFluid *f, const OrrFlow *flow);
-void orr_fluid__begin(OrrFluid *f, uint32_t activity, uint32_t n_own, OrrWide left);
+void orr_fluid__begin(OrrFluid *f, uint32_t activity, uint32_t n_rows, OrrWide left);
 /* Takes it off its links; what it had left to do. */
 OrrWide orr_fluid__remove(OrrFluid *f, uint32_t activity);
 uint64_t orr_fluid__ceiling(const OrrFluid *f, const OrrActivity *a);
-/* joint.c: the activity comes to its own links, or leaves them. */
-void orr_fluid__join_own(OrrFluid *f, uint32_t activity, uint32_t n_own);
-void orr_fluid__leave_own(OrrFluid *f, OrrActivity *a);
+/* joint.c: the activity comes to its rows, or leaves them. */
+void orr_fluid__join_rows(OrrFluid *f, uint32_t activity, uint32_t n_rows);
+void orr_fluid__leave_rows(OrrFluid *f, OrrActivity *a);
+/* row.c: a link of a folded row has sums of its own from now on. */
+void orr_fluid__unfold(OrrFluid *f, uint32_t link);
+static inline OrrLinkState *orr_fluid__link(OrrFluid *f, uint32_t link) {
+    if (f->links[link].is_folded)
+        orr_fluid__unfold(f, link);
+    return &f->links[link];
+}
+/* Its row, if it has one, looks at its capacity. */
+void orr_fluid__row_capacity(OrrFluid *f, uint32_t link);
+void orr_fluid__row_add(OrrFluid *f, const OrrUse *use, const OrrLoad *load);
+void orr_fluid__row_sub(OrrFluid *f, const OrrUse *use, const OrrLoad *load);
+void orr_fluid__row_pledge(OrrFluid *f, const OrrUse *use, uint64_t from, uint64_t to);
+/* None of its links is watched, or may bind. */
+bool orr_fluid__row_is_free(const OrrFluid *f, uint32_t row);
+bool orr_fluid__row_is_watched(const OrrFluid *f, uint32_t row);
+bool orr_fluid__row_watch_full(OrrFluid *f, uint32_t row);
 /* bundle.c: puts an activity whose links pledge it @ceiling where it belongs, which may raise that;
  * takes it out, with finish then the work left. */
 void orr_fluid__place(OrrFluid *f, uint32_t activity, uint64_t ceiling);

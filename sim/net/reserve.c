@@ -15,7 +15,8 @@ uint64_t orr_fluid_scale(uint32_t weight, const OrrUse *uses, uint32_t n_uses) {
     return largest == 0 ? 1 : orr_level__scale(weight, largest);
 }
 
-static void take(OrrLinkState *l, const OrrUse *use, const OrrReserve *r) {
+static void take(OrrFluid *f, const OrrUse *use, const OrrReserve *r) {
+    OrrLinkState *l = orr_fluid__link(f, use->constraint);
     uint64_t factor = orr_fluid__factor(use);
     OrrWide usage = (OrrWide)factor * r->top_bytes_per_s;
     l->potential += usage;
@@ -33,6 +34,15 @@ static void give(OrrLinkState *l, const OrrUse *use, const OrrReserve *r) {
     l->unit -= factor;
 }
 
+/* The first @n_uses and @n_rows of it. */
+static void give_back(OrrFluid *f, const OrrReserve *r, uint32_t n_uses, uint32_t n_rows) {
+    const OrrLoad load = {r->top_bytes_per_s, r->scale, r->top_bytes_per_s};
+    for (uint32_t u = 0; u < n_uses; u++)
+        give(&f->links[r->uses[u].constraint], &r->uses[u], r);
+    for (uint32_t u = 0; u < n_rows; u++)
+        orr_fluid__row_sub(f, &r->uses[r->n_uses + u], &load);
+}
+
 void orr_fluid_prefetch(const OrrFluid *f, uint32_t link) {
     __builtin_prefetch(&f->links[link], 1);
 }
@@ -44,20 +54,36 @@ void orr_fluid_prefetch_use(const OrrFluid *f, uint32_t link) {
 
 bool orr_fluid_reserve(OrrFluid *f, const OrrReserve *r) {
     for (uint32_t u = 0; u < r->n_uses; u++) {
-        OrrLinkState *l = &f->links[r->uses[u].constraint];
-        take(l, &r->uses[u], r);
-        if (!l->is_watched && !orr_fluid__may_bind(l))
-            continue;
-        for (uint32_t k = 0; k <= u; k++)
-            give(&f->links[r->uses[k].constraint], &r->uses[k], r);
-        return false;
+        const OrrLinkState *l = &f->links[r->uses[u].constraint];
+        take(f, &r->uses[u], r);
+        if (l->is_watched || orr_fluid__may_bind(l)) {
+            give_back(f, r, u + 1, 0);
+            return false;
+        }
+    }
+    const OrrUse *rows = r->uses + r->n_uses;
+    const OrrLoad load = {r->top_bytes_per_s, r->scale, r->top_bytes_per_s};
+    for (uint32_t u = 0; u < r->n_rows; u++) {
+        bool is_watched = orr_fluid__row_is_watched(f, rows[u].constraint);
+        if (!is_watched)
+            orr_fluid__row_add(f, &rows[u], &load);
+        if (is_watched || !orr_fluid__row_is_free(f, rows[u].constraint)) {
+            give_back(f, r, r->n_uses, u + !is_watched);
+            return false;
+        }
     }
     return true;
 }
 
 void orr_fluid_release(OrrFluid *f, const OrrReserve *r) {
-    for (uint32_t u = 0; u < r->n_uses; u++)
-        give(&f->links[r->uses[u].constraint], &r->uses[u], r);
+    give_back(f, r, r->n_uses, r->n_rows);
+}
+
+void orr_fluid_part(OrrFluid *f, const OrrReserve *r, const OrrReserve *parts, uint32_t n) {
+    orr_fluid_release(f, r);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t u = 0; u < parts[i].n_uses; u++)
+            take(f, &parts[i].uses[u], &parts[i]);
 }
 
 void orr_fluid_on_crowded(OrrFluid *f, OrrFluidCrowded crowded, void *data) {

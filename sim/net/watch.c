@@ -34,7 +34,9 @@ static bool is_calm(const OrrLinkState *l) {
 }
 
 void orr_fluid__pledge(OrrFluid *f, const OrrActivity *a, uint64_t from, uint64_t to) {
-    for (uint32_t u = 0; u < a->n_uses + a->n_own; u++) {
+    for (uint32_t u = 0; u < a->n_rows; u++)
+        orr_fluid__row_pledge(f, &a->uses[a->n_uses + u], from, to);
+    for (uint32_t u = 0; u < a->n_uses; u++) {
         OrrLinkState *l = &f->links[a->uses[u].constraint];
         OrrWide factor = orr_fluid__factor(&a->uses[u]);
         l->pledged += factor * to;
@@ -56,8 +58,10 @@ bool orr_fluid__watch_if_full(OrrFluid *f, uint32_t link) {
 
 bool orr_fluid__watch_full(OrrFluid *f, const OrrActivity *a) {
     bool is_any = false;
-    for (uint32_t u = 0; u < a->n_uses + a->n_own; u++)
+    for (uint32_t u = 0; u < a->n_uses; u++)
         is_any |= orr_fluid__watch_if_full(f, a->uses[u].constraint);
+    for (uint32_t u = 0; u < a->n_rows; u++)
+        orr_fluid__row_watch_full(f, a->uses[a->n_uses + u].constraint);
     return is_any;
 }
 
