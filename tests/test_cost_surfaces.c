@@ -243,7 +243,7 @@ static void test_surfaces_gemm_within_4_and_12_percent_of_the_tables(void **stat
                 m < 512 || n < 512 || k < 512 || !parse_dtype(name, &dtype, &is_block) ||
                 (is_block && m % 4))
                 continue;
-            double ns = orr_cost_linear_ns(b.cost, dtype, is_block, m, n, k);
+            double ns = orr_cost_linear_ns(b.cost, dtype, is_block, false, m, n, k);
             all.miss[all.n++] = fabs(ns / us / 1e3 - 1.0);
         }
         fclose(in);

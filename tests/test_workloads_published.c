@@ -63,6 +63,10 @@ static void test_collectives_kernels_and_trials_are_told_by_columns(void **state
         read("gpu,dtype,M,N,K,tflops\nH100,bf16,1024,2048,4096,500\n", NULL);
     const OrrPublishedKernel *k = &g_array_index(kernels->kernels, OrrPublishedKernel, 0);
     assert_near(k->time_ns, 2.0 * 1024 * 2048 * 4096 / 500e12 * 1e9, 1e-12);
+    assert_false(k->is_alone); /* a serving stack's operation, unless a paper says which kernel */
+    g_autoptr(OrrPublished) paper =
+        read("gpu,dtype,op,M,N,K,tflops\nH100,fp8,GEMM,1024,2048,4096,1000\n", NULL);
+    assert_true(g_array_index(paper->kernels, OrrPublishedKernel, 0).is_alone);
     g_autoptr(OrrPublished) trials = read(
         "id,gpus,layers,hidden,micro_batch,outcome\na,8,2,64,1,OOM\nb,8,2,64,1,Success\n", NULL);
     const OrrPublishedRun *t = &g_array_index(trials->runs, OrrPublishedRun, 0);

@@ -253,6 +253,7 @@ static void read_kernel(const KernelTable *t, guint r, OrrPublished *into) {
     k.is_block_scaled = strstr(dtype, "block") || strstr(dtype, "fine-grained");
     k.is_causal = strcmp(cell(t->csv, r, c->mask), "causal") == 0 ||
                   strcmp(cell(t->csv, r, c->causal), "1") == 0;
+    k.is_alone = c->op >= 0; /* tables of operations have a shape, papers name a kernel */
     if (strcmp(cell(t->csv, r, c->direction), "backward") == 0 && !k.flaw)
         k.flaw = g_strdup("backward");
     if (k.kind == ORR_K_ATTENTION)

@@ -26,9 +26,29 @@ static bool cost_of(LastCost *last, const char *name, OrrValidateShelf *shelf, G
     return true;
 }
 
+/* Papers time the kernel of a training library, the tables what a serving stack does with it:
+ * quantisation, rotary embedding, cache writes. */
 static double kernel_ns(const OrrCost *cost, const OrrPublishedKernel *k) {
     if (k->kind == ORR_K_GEMM)
-        return orr_cost_linear_ns(cost, k->dtype, k->is_block_scaled, k->m, k->n, k->k);
+        return orr_cost_linear_ns(cost, k->dtype, k->is_block_scaled, k->is_alone, k->m, k->n,
+                                  k->k);
+    if (k->is_alone) {
+        double pairs = (double)k->sequence_tokens * (double)k->sequence_tokens;
+        OrrKernel kernel = {.kind = ORR_K_ATTENTION,
+                            .pass = ORR_PASS_FORWARD,
+                            .dtype = (uint8_t)k->dtype,
+                            .is_causal = k->is_causal,
+                            .heads = k->heads,
+                            .kv_heads = k->kv_heads,
+                            .m = k->sequence_tokens,
+                            .n = k->sequence_tokens,
+                            .k = k->head_dim,
+                            .batch = k->batch,
+                            .launches = 1};
+        kernel.flops =
+            4.0 * (double)(k->batch * k->heads * k->head_dim) * pairs * (k->is_causal ? 0.5 : 1.0);
+        return (double)orr_cost_kernel_ns(cost, &kernel);
+    }
     return orr_cost_attention_op_ns(cost, k->dtype, k->is_causal, k->batch, k->sequence_tokens,
                                     k->heads, k->kv_heads, k->head_dim);
 }

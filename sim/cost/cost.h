@@ -28,10 +28,11 @@ int64_t orr_cost_in_step_ns(const OrrCost *cost, const OrrKernel *k);
 const char *orr_cost_origin(const OrrCost *cost, const OrrKernel *k);
 
 /* A linear layer's forward as the measured tables time it: the product and, below BF16, the
- * quantisation of its input, which in a training step is a cast kernel of its own. For comparison
- * with measurements. @is_block_scaled: FP8 with scales per 128. Positive sizes. ns. */
-double orr_cost_linear_ns(const OrrCost *cost, OrrDtype dtype, bool is_block_scaled, int64_t m,
-                          int64_t n, int64_t k);
+ * quantisation of its input, which in a training step is a cast kernel of its own; @is_alone: the
+ * product without it. For comparison with measurements. @is_block_scaled: FP8 with scales per 128.
+ * Positive sizes. ns. */
+double orr_cost_linear_ns(const OrrCost *cost, OrrDtype dtype, bool is_block_scaled, bool is_alone,
+                          int64_t m, int64_t n, int64_t k);
 /* Attention forward as the measured tables time it: with rotary embedding and cache writes. ns. */
 double orr_cost_attention_op_ns(const OrrCost *cost, OrrDtype dtype, bool is_causal, int64_t batch,
                                 int64_t seq_len, uint32_t heads, uint32_t kv_heads,

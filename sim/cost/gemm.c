@@ -77,8 +77,8 @@ double orr_cost__gemm_ns(const OrrCost *cost, const OrrKernel *k) {
     return (frac > 0.0 ? ns / frac : ns) + cost->fixed_ns * (launches - 1.0);
 }
 
-double orr_cost_linear_ns(const OrrCost *cost, OrrDtype dtype, bool is_block_scaled, int64_t m,
-                          int64_t n, int64_t k) {
+double orr_cost_linear_ns(const OrrCost *cost, OrrDtype dtype, bool is_block_scaled, bool is_alone,
+                          int64_t m, int64_t n, int64_t k) {
     const OrrCostModel *model =
         is_block_scaled && dtype == ORR_FP8 ? &cost->gemm_block : &cost->gemm[dtype];
     OrrGemmShape shape = {.m = (double)m,
@@ -88,7 +88,7 @@ double orr_cost_linear_ns(const OrrCost *cost, OrrDtype dtype, bool is_block_sca
                           .operand_bytes = model->operand_bytes};
     shape.bytes = orr_form_gemm_bytes(&shape);
     double ns = orr_form_gemm_ns(model->params, &shape, cost->clock_frac) +
-                orr_form_gemm_prep_ns(model->params, &shape);
+                (is_alone ? 0.0 : orr_form_gemm_prep_ns(model->params, &shape));
     double x[ORR_SURFACE_AXES];
     orr_form_gemm_place(&shape, x);
     return model->surface ? ns * orr_surface_ratio(model->surface, x) : ns;

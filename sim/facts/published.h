@@ -59,6 +59,7 @@ typedef struct {
     OrrDtype dtype;
     bool is_block_scaled; /* FP8 with scales per 128 */
     bool is_causal;
+    bool is_alone; /* the kernel itself; no: a serving stack's operation, with what is around it */
     int64_t m, n, k;
     int64_t batch, sequence_tokens;
     uint32_t heads, kv_heads, head_dim;

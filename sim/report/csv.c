@@ -148,6 +148,8 @@ static void put_stages(const OrrRecord *r, Csv *c) {
         g_autofree char *item = g_strdup_printf("%u", g->stage);
         c->item = item, c->section = "memory";
         put_int(c, "peak_bytes", g->peak_bytes, "bytes");
+        put_int(c, "allocated_bytes", orr_record_allocated_bytes(g), "bytes");
+        put_int(c, "reserved_bytes", orr_record_reserved_bytes(g), "bytes");
         put_text(c, "verdict", orr_verdict_name(g->verdict), "");
         c->section = "memory_by_kind";
         for (int m = 0; m < ORR_N_MEM_KINDS; m++)

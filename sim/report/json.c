@@ -150,10 +150,8 @@ static void put_memory(const OrrRecord *r, OrrJsonWriter *w) {
         orr_json_begin_object_inline(w, NULL);
         orr_json_put_int(w, "stage", g->stage);
         orr_json_put_int(w, "peak_bytes", g->peak_bytes);
-        int64_t in_process = g->mem_bytes[ORR_MEM_CONTEXT] + g->mem_bytes[ORR_MEM_COMM_BUFFERS];
-        int64_t reserved = g->peak_bytes - in_process;
-        orr_json_put_int(w, "allocated_bytes", reserved - g->mem_bytes[ORR_MEM_ALLOCATOR]);
-        orr_json_put_int(w, "reserved_bytes", reserved);
+        orr_json_put_int(w, "allocated_bytes", orr_record_allocated_bytes(g));
+        orr_json_put_int(w, "reserved_bytes", orr_record_reserved_bytes(g));
         orr_json_put_int(w, "headroom_bytes", r->capacity_bytes - g->peak_bytes);
         orr_json_put_string(w, "verdict", orr_verdict_name(g->verdict));
         orr_json_begin_object(w, "by_kind");

@@ -193,6 +193,15 @@ OrrRecordGroup *orr_record_add_group(OrrRecord *r) {
     return e;
 }
 
+int64_t orr_record_reserved_bytes(const OrrRecordStage *stage) {
+    return stage->peak_bytes - stage->mem_bytes[ORR_MEM_CONTEXT] -
+           stage->mem_bytes[ORR_MEM_COMM_BUFFERS];
+}
+
+int64_t orr_record_allocated_bytes(const OrrRecordStage *stage) {
+    return orr_record_reserved_bytes(stage) - stage->mem_bytes[ORR_MEM_ALLOCATOR];
+}
+
 void orr_record_alloc_stages(OrrRecord *r, uint32_t n_stages) {
     g_free(r->stages);
     r->stages = g_new0(OrrRecordStage, n_stages);
