@@ -24,6 +24,7 @@ typedef enum {
     SEND_OF_FIRST_KERNELS, /* sends do not wait for the last kernels of the pass */
     INPUT_OF_LAST_STEP,    /* the first pass waits for the last input of the step before */
     TWO_SIZES,             /* sends are of two sizes */
+    SLOW_HOST,             /* of the first stage: some sends are issued late */
     N_ODDITIES
 } Oddity;
 
@@ -33,7 +34,7 @@ typedef struct {
     uint32_t oddity; /* N_ODDITIES or more: none */
     uint32_t host_percent, ring_percent;
     uint32_t messages[RANDOM_MAX_STAGES][RANDOM_MAX_STAGES][2][2]; /* from, to, size, is_send */
-    uint32_t end;
+    uint32_t end, pause; /* segments; @pause: host work alone */
     bool has_gather;
 } Pipeline;
 
@@ -136,6 +137,8 @@ static void add_micro_batch(const Pipeline *p, Done *d, uint32_t stage, uint32_t
     wait_for_input(p, d, call, input);
     d->inputs[d->n] = input;
     d->sends[d->n] = ORR_NONE;
+    if (p->oddity == SLOW_HOST && stage == 0 && random_chance(j, 50))
+        orr_builder_call(j->b, p->pause, ORR_F, 0, i);
     if (to != ORR_NONE) {
         uint32_t send = orr_builder_call(j->b, message_of(p, stage, to, i, true), ORR_F, 0, i);
         bool is_last = p->oddity != SEND_OF_FIRST_KERNELS || random_chance(j, 50);
@@ -202,6 +205,9 @@ OrrProgram *random_pipeline(RandomJob *j) {
     for (uint32_t i = 0; i < j->n_segments; i++)
         draw_pass(&p, &j->segments[i]);
     draw_messages(&p);
+    orr_builder_segment_begin(j->b, "pause");
+    orr_builder_host(j->b, 1 + random_draw(j, 300));
+    p.pause = orr_builder_segment_end(j->b);
     p.end = random_step_end(j, p.has_gather);
     for (uint32_t stage = 0; stage < j->n_stages; stage++) {
         Done done = {0};

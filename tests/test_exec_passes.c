@@ -361,6 +361,13 @@ static void test_pipelines_take_the_same_time_with_convoys_that_are_told_late(vo
                             .is_pipeline = true});
 }
 
+/* Sends take longer than the kernels between them, so that they wait for each other. */
+static void test_pipelines_take_the_same_time_with_long_convoys_that_are_told_late(void **state) {
+    (void)state;
+    compare_all((RandomJob){
+        .seed = 1501, .is_chained = true, .has_links = true, .is_paced = true, .is_pipeline = true});
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_programs_that_were_found_to_differ),
@@ -373,6 +380,7 @@ int main(void) {
         cmocka_unit_test(test_pipelines_take_the_same_time_with_convoys_of_unequal_members),
         cmocka_unit_test(test_pipelines_take_the_same_time_with_convoys_beside_rings),
         cmocka_unit_test(test_pipelines_take_the_same_time_with_convoys_that_are_told_late),
+        cmocka_unit_test(test_pipelines_take_the_same_time_with_long_convoys_that_are_told_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
