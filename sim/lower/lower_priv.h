@@ -127,8 +127,10 @@ void orr_lower__take_detours(const OrrLowering *in, GArray *uses);
 /* Uses sorted by link, those of one link made one. */
 void orr_lower__merge_uses(GArray *uses);
 
-/* attention_rate.c: speed of @library's fused attention over the kernels that sim/cost times. */
-double orr_lower__attention_rate(OrrAttentionLibrary library, OrrArch arch, OrrKernelPass pass);
+/* attention_rate.c: speed of @library's fused attention, heads of @head_dim elements, over the
+ * kernels that sim/cost times. */
+double orr_lower__attention_rate(OrrAttentionLibrary library, OrrArch arch, OrrKernelPass pass,
+                                 double head_dim);
 /* Time of a kernel as this framework runs it; ns. */
 int64_t orr_lower__kernel_ns(const OrrLowering *in, const OrrKernel *kernel);
 
