@@ -4,6 +4,8 @@
 #include "tests/emit_probe.h"
 #include "tests/near.h"
 
+#include "sim/model/params.h"
+
 #include <string.h>
 
 static double matrix_flops(const Sums *s, OrrKernelPass pass) {
@@ -223,6 +225,69 @@ static void test_head_flops_are_of_the_padded_vocabulary(void **state) {
     assert_int_equal(f.coll_bytes[ORR_ALL_REDUCE], 3 * 4 * 4096);
 }
 
+static double streamed_bytes(Sample *s, Part part, Run run, OrrKernelKind kind) {
+    g_autoptr(OrrProgram) p = emit_run(s, part, run);
+    double bytes = 0.0;
+    for (uint32_t i = 0; i < p->n_ops; i++) {
+        const OrrKernel *k = &p->kernels[p->ops[i].what];
+        if (p->ops[i].kind == ORR_OP_KERNEL && k->kind == kind)
+            bytes += k->bytes_read + k->bytes_written;
+    }
+    return bytes;
+}
+
+/* Megatron-LM's loss is one chain at any TP; PyTorch's and fused ones move less. */
+static void test_a_sharded_loss_is_the_chain_on_one_rank_too(void **state) {
+    (void)state;
+    Sample s;
+    sample_init(&s, sample_gpt_22b(), 1, false);
+    double n = (double)s.batch.micro_sequences * s.batch.sequence_tokens *
+               (double)orr_params_padded_vocab(&s.model, &s.layout, &s.framework);
+    double alone = streamed_bytes(&s, PART_HEAD, RUN_F, ORR_K_CROSS_ENTROPY);
+    s.framework.sharded_loss = true;
+    double chain = streamed_bytes(&s, PART_HEAD, RUN_F, ORR_K_CROSS_ENTROPY);
+    assert_near(alone / n, 2 + 8 + 8, 1e-9);
+    assert_near(chain / n, (2 + 4 + 4) + (4 + 4) + (8 + 4) + (4 + 4), 1e-9);
+}
+
+/* Composer: two cross-entropies behind the backward; InternEvo: with the loss, in FP32. */
+static void test_metrics_read_the_logits_once_a_micro_batch(void **state) {
+    (void)state;
+    Sample s;
+    sample_init(&s, sample_gpt_22b(), 1, false);
+    double n = (double)s.batch.micro_sequences * s.batch.sequence_tokens *
+               (double)orr_params_padded_vocab(&s.model, &s.layout, &s.framework);
+    double none[2], loss[2];
+    for (int run = 0; run < 2; run++)
+        none[run] = streamed_bytes(&s, run ? PART_EMBEDDING : PART_HEAD, run ? RUN_B : RUN_F,
+                                   ORR_K_CROSS_ENTROPY);
+    s.framework.metrics = ORR_METRICS_CROSS_ENTROPIES;
+    loss[1] = streamed_bytes(&s, PART_EMBEDDING, RUN_B, ORR_K_CROSS_ENTROPY);
+    assert_near((loss[1] - none[1]) / n, 2 * (2 + 8 + 8), 1e-9);
+    assert_near(streamed_bytes(&s, PART_HEAD, RUN_F, ORR_K_CROSS_ENTROPY), none[0], 1e-9);
+    s.framework.metrics = ORR_METRICS_ACC_PERPLEX;
+    loss[0] = streamed_bytes(&s, PART_HEAD, RUN_F, ORR_K_CROSS_ENTROPY);
+    assert_near((loss[0] - none[0]) / n, 4 * (1 + 3 + 2 + 3), 1e-9);
+}
+
+/* InternLM: a cast to FP32 before each norm and one back, and the norm again in the backward. */
+static void test_norms_in_fp32_cost_their_casts(void **state) {
+    (void)state;
+    Sample s;
+    sample_init(&s, sample_llama_8b(), 1, false);
+    s.framework.fused_norm = true;
+    double n = (double)s.batch.micro_sequences * s.batch.sequence_tokens * s.model.hidden;
+    assert_near(streamed_bytes(&s, PART_LAYER, RUN_F, ORR_K_CAST), 0.0, 1e-9);
+    s.framework.fp32_norms = true;
+    assert_near(streamed_bytes(&s, PART_LAYER, RUN_F, ORR_K_CAST) / n, 2 * (2 + 4), 1e-9);
+    assert_near(streamed_bytes(&s, PART_LAYER, RUN_B, ORR_K_CAST) / n, 2 * (4 + 2), 1e-9);
+    double once = streamed_bytes(&s, PART_LAYER, RUN_B, ORR_K_NORM);
+    s.framework.norms_again = true;
+    double again = streamed_bytes(&s, PART_LAYER, RUN_B, ORR_K_NORM);
+    assert_near((again - once) / n, 2 * (4 + 2), 1e-9);
+    assert_near(streamed_bytes(&s, PART_LAYER, RUN_B, ORR_K_CAST) / n, 4 * (4 + 2), 1e-9);
+}
+
 static void test_sliding_window_cuts_attention_flops(void **state) {
     (void)state;
     Sample s;
@@ -292,6 +357,9 @@ int main(void) {
         cmocka_unit_test(test_backward_ends_with_the_first_norm),
         cmocka_unit_test(test_head_flops_are_of_the_padded_vocabulary),
         cmocka_unit_test(test_sliding_window_cuts_attention_flops),
+        cmocka_unit_test(test_a_sharded_loss_is_the_chain_on_one_rank_too),
+        cmocka_unit_test(test_metrics_read_the_logits_once_a_micro_batch),
+        cmocka_unit_test(test_norms_in_fp32_cost_their_casts),
         cmocka_unit_test(test_one_device_has_no_collectives),
         cmocka_unit_test(test_host_works_once_a_layer_and_pass),
         cmocka_unit_test(test_fewer_kernels_with_fusion),

@@ -199,6 +199,9 @@ static void test_forward_and_backward_balance(void **state) {
         s.framework.gather_buffers = bits & 16384;
         s.framework.loss_in_place = bits & 128;
         s.framework.records_streams = bits & 4096;
+        s.framework.sharded_loss = bits & 1024;
+        s.framework.fp32_logits = s.framework.fp32_norms = s.framework.norms_again = bits & 2048;
+        s.framework.metrics = (OrrMetrics)(bits % 3);
         check_balance(&s);
     }
 }

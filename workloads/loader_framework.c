@@ -12,6 +12,7 @@
 
 static const char *const attention_names[] = {"flash", "unfused", "memory_efficient", NULL};
 static const char *const library_names[] = {"native", "flash2", "flash1", "triton", NULL};
+static const char *const metrics_names[] = {"none", "cross_entropies", "acc_perplex", NULL};
 static const char *const reduce_names[] = {"at_end", "each_micro_batch", "each_run", NULL};
 static const char *const sync_names[] = {"no", "yes", "receives", NULL};
 static const char *const printed_names[] = {"fullest", "first_rank", NULL};
@@ -54,6 +55,11 @@ static const OrrField fields[] = {
     SHARE("kernels", "attention_dropout", attention_dropout),
     COUNT("kernels", "vocab_multiple", NULL, 1 << 20, vocab_multiple),
     FLAG("kernels", "head_copies", head_copies),
+    FLAG("kernels", "sharded_loss", sharded_loss),
+    FLAG("kernels", "fp32_logits", fp32_logits),
+    FLAG("kernels", "fp32_norms", fp32_norms),
+    FLAG("kernels", "norms_again", norms_again),
+    ENUM("kernels", "metrics", metrics_names, metrics),
     FLAG("kernels", "recompute_early_stop", recompute_early_stop),
     FLAG("kernels", "compiled", compiled),
     TIME("launch", host_launch_ns),

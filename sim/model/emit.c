@@ -238,6 +238,9 @@ static void backward_sequential(OrrCtx *c) {
     post_norm_backward(c, ORR_ITEM_POST_NORM2_IN);
     gather_gradient(c, "ffn2");
     mlp_products_backward(c);
+    if (c->f->norms_again) /* what leads to the norm: the sum */
+        orr_emit__stream(c, ORR_K_RESIDUAL, ORR_PASS_FORWARD, "residual",
+                         n * (c->size + c->residual_size), n * c->residual_size, 1);
     orr_emit__norm_backward(c, "norm2", n, true);
     orr_emit__untemp_sent(c, output_bytes(c));
     orr_emit__drop(c, ORR_ITEM_NORM2_IN);

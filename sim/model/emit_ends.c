@@ -88,6 +88,8 @@ void orr_emit_embedding_backward(const OrrEmit *e, OrrBuilder *b, OrrPass pass) 
     if (c.m->position == ORR_POS_LEARNED)
         table_gradient(&c, "position_grad", c.m->max_positions, 1.0);
     table_gradient(&c, "embedding_grad", (double)c.vocab, 1.0 / c.tp);
+    if (c.e->layout->pp == 1)
+        orr_emit__metrics_behind(&c);
     g_assert(c.after == ORR_NONE);
 }
 
@@ -140,8 +142,12 @@ static void loss_forward_tp(OrrCtx *c, bool is_fused) {
  * kept, and become their gradient in place. Else PyTorch's: a copy in FP32, log-softmax. */
 static void loss_forward_alone(OrrCtx *c, bool is_fused) {
     double n = (double)(c->tokens * c->vocab), e = c->size;
+    bool is_cast = is_fused && c->f->fp32_logits;
+    if (is_cast)
+        orr_emit__stream(c, ORR_K_CAST, ORR_PASS_FORWARD, "loss_cast", n * e, n * 4.0, 1);
     if (is_fused)
-        orr_emit__stream(c, ORR_K_CROSS_ENTROPY, ORR_PASS_FORWARD, "loss", n * e, 0.0, 1);
+        orr_emit__stream(c, ORR_K_CROSS_ENTROPY, ORR_PASS_FORWARD, "loss", n * (is_cast ? 4.0 : e),
+                         0.0, 1);
     else
         orr_emit__stream(c, ORR_K_CROSS_ENTROPY, ORR_PASS_FORWARD, "loss", n * (e + 8.0), n * 8.0,
                          4);
@@ -155,19 +161,26 @@ static bool has_fused_loss(const OrrCtx *c) {
     return c->f->fused_cross_entropy;
 }
 
+/* Megatron-LM's chain, whose collectives are none on one rank. */
+static bool is_sharded_loss(const OrrCtx *c) {
+    return c->tp > 1 || c->f->sharded_loss;
+}
+
 /* To the gradient of the narrow logits: softmax minus one-hot, times the loss' gradient, cast. On
  * one rank PyTorch fills a dense gradient of the log-softmax first. */
 static void loss_backward(OrrCtx *c) {
     double n = (double)(c->tokens * c->vocab), e = c->size;
     bool is_fused = has_fused_loss(c);
     double read = is_fused ? 4.0 : 8.0, written = e + (is_fused ? 0.0 : 4.0);
-    if (c->tp == 1) {
-        read = is_fused ? e : 12.0;
-        written = e + (is_fused ? 0.0 : 8.0);
+    bool is_alone = !is_sharded_loss(c);
+    bool is_cast = is_alone && is_fused && c->f->fp32_logits; /* in place in FP32, then cast */
+    if (is_alone) {
+        read = is_cast ? 8.0 : is_fused ? e : 12.0;
+        written = e + (is_cast ? 4.0 : is_fused ? 0.0 : 8.0);
     }
     orr_emit__stream(c, ORR_K_CROSS_ENTROPY, ORR_PASS_DGRAD, "loss", n * read, n * written,
                      is_fused ? 2 : 5);
-    if (c->tp == 1 && !is_fused && !c->f->loss_in_place) {
+    if (is_alone && !is_fused && !c->f->loss_in_place) {
         /* PyTorch's: a dense gradient of the log-softmax and that of the FP32 logits beside it */
         orr_emit__temp(c, 4.0 * n);
         orr_emit__temp(c, 4.0 * n);
@@ -186,7 +199,8 @@ void orr_emit_head_forward(const OrrEmit *e, OrrBuilder *b) {
     orr_emit__hold(&c, ORR_ITEM_FINAL_NORM_OUT);
     orr_emit__linear_forward(&c, &logits);
     orr_emit__temp(&c, logits.grad_bytes); /* the logits themselves */
-    if (c.tp > 1)
+    orr_emit__metrics_with_loss(&c);
+    if (is_sharded_loss(&c))
         loss_forward_tp(&c, has_fused_loss(&c));
     else
         loss_forward_alone(&c, has_fused_loss(&c));
@@ -205,5 +219,7 @@ void orr_emit_head_backward(const OrrEmit *e, OrrBuilder *b, OrrPass pass) {
     orr_emit__norm_backward(&c, "final_norm", here(&c), false);
     orr_emit__untemp(&c, (double)(c.tokens * c.hidden) * c.size);
     orr_emit__drop(&c, ORR_ITEM_FINAL_NORM_IN);
+    if (e->layout->pp > 1)
+        orr_emit__metrics_behind(&c);
     g_assert(c.after == ORR_NONE);
 }

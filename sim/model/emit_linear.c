@@ -237,19 +237,32 @@ static bool is_eager_rms(const OrrCtx *c) {
     return c->m->norm == ORR_RMS_NORM && !c->f->fused_norm && !c->f->compiled;
 }
 
+/* The input of norms cast to FP32 by a kernel of its own (InternLM: norm1(residual.float())). */
+static bool is_cast(const OrrCtx *c) {
+    return c->f->fp32_norms && !c->f->compiled && !is_eager_rms(c);
+}
+
 void orr_emit__norm_forward(OrrCtx *c, const char *label, double elements) {
     double n = elements, e = c->size;
+    if (is_cast(c)) /* bytes of FP32 are 4 */
+        orr_emit__stream(c, ORR_K_CAST, ORR_PASS_FORWARD, "norm_cast", n * c->residual_size,
+                         n * 4.0, 1);
     if (is_eager_rms(c))
         /* to FP32, square, mean, x rsqrt, to BF16, x weight, and two kernels on the means
          * (Hugging Face LlamaRMSNorm in eager PyTorch); 4: bytes of FP32. */
         orr_emit__stream(c, ORR_K_NORM, ORR_PASS_FORWARD, label, n * (2.0 * e + 4.0 * 4.0),
                          n * (2.0 * e + 3.0 * 4.0), 8);
     else
-        orr_emit__stream(c, ORR_K_NORM, ORR_PASS_FORWARD, label, n * c->residual_size, n * e, 1);
+        orr_emit__stream(c, ORR_K_NORM, ORR_PASS_FORWARD, label,
+                         n * (is_cast(c) ? 4.0 : c->residual_size), n * e, 1);
 }
 
 void orr_emit__norm_backward(OrrCtx *c, const char *label, double elements, bool adds_residual) {
     double n = elements, e = c->size, r = c->residual_size;
+    if (c->f->norms_again && adds_residual)
+        orr_emit__norm_forward(c, label, elements);
+    double out = is_cast(c) ? 4.0 : e; /* in FP32, then cast: 4 is its bytes */
+    r = is_cast(c) ? 4.0 : r;
     /* The eager chain backward: products, casts, sums and squares, most of them in FP32. Fused: one
      * kernel for the input and partial weight gradients and one to sum these; PyTorch's own
      * LayerNorm reads both tensors again for the weights. */
@@ -260,9 +273,12 @@ void orr_emit__norm_backward(OrrCtx *c, const char *label, double elements, bool
         orr_emit__stream(c, ORR_K_NORM, ORR_PASS_DGRAD, label,
                          n * (e + r + (adds_residual ? r : 0.0)), n * e, 2);
     else if (c->f->fused_norm)
-        orr_emit__stream(c, ORR_K_NORM, ORR_PASS_DGRAD, label, n * (e + r), n * e, 2);
+        orr_emit__stream(c, ORR_K_NORM, ORR_PASS_DGRAD, label, n * (e + r), n * out, 2);
     else
-        orr_emit__stream(c, ORR_K_NORM, ORR_PASS_DGRAD, label, n * 2.0 * (e + r), n * e, 3);
+        orr_emit__stream(c, ORR_K_NORM, ORR_PASS_DGRAD, label, n * 2.0 * (e + r), n * out, 3);
+    if (is_cast(c))
+        orr_emit__stream(c, ORR_K_CAST, ORR_PASS_DGRAD, "norm_cast", n * out, n * e, 1);
+    r = c->residual_size;
     if (adds_residual && !c->f->compiled)
         orr_emit__stream(c, ORR_K_RESIDUAL, ORR_PASS_DGRAD, "residual_grad", n * 2.0 * r, n * r, 1);
 }

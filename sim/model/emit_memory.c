@@ -45,7 +45,8 @@ static double norm_input_bytes(const OrrCtx *c, double elements) {
 
 /* FP32 softmax (arXiv 2205.05198, section 4.3); a fused loss on one rank keeps narrow logits. */
 static double logits_bytes(const OrrCtx *c) {
-    bool is_narrow = c->tp == 1 && c->f->fused_cross_entropy;
+    bool is_narrow =
+        c->tp == 1 && !c->f->sharded_loss && c->f->fused_cross_entropy && !c->f->fp32_logits;
     return (double)(c->tokens * c->vocab) * (is_narrow ? c->size : 4.0);
 }
 

@@ -115,6 +115,10 @@ void orr_emit__linear_backward(OrrCtx *c, const OrrLinear *l);
 /* True if a weight gradient is added to a buffer by a kernel of its own. */
 bool orr_emit__adds_weight_gradient(const OrrCtx *c);
 
+/* Metrics from the logits: with the loss, and behind the backward of a micro-batch. */
+void orr_emit__metrics_with_loss(OrrCtx *c);
+void orr_emit__metrics_behind(OrrCtx *c);
+
 void orr_emit__norm_forward(OrrCtx *c, const char *label, double elements);
 /* @adds_residual: the gradient that came along the residual is added. */
 void orr_emit__norm_backward(OrrCtx *c, const char *label, double elements, bool adds_residual);

@@ -108,6 +108,10 @@ typedef enum {
 typedef enum { ORR_SYNC_P2P_NONE, ORR_SYNC_P2P_ALL, ORR_SYNC_P2P_RECEIVES } OrrSyncP2p;
 /* Whose memory the framework's log tells: the fullest GPU's of all, or its first rank's. */
 typedef enum { ORR_PRINTED_BY_FULLEST, ORR_PRINTED_BY_FIRST } OrrPrintedBy;
+/* What a framework computes from the logits of each micro-batch beside the loss: nothing;
+ * Composer's cross-entropy and perplexity; InternEvo's accuracy, perplexity and loss by kind of
+ * data. */
+typedef enum { ORR_METRICS_NONE, ORR_METRICS_CROSS_ENTROPIES, ORR_METRICS_ACC_PERPLEX } OrrMetrics;
 typedef enum { ORR_REDUCE_AT_END, ORR_REDUCE_EACH_MICRO_BATCH, ORR_REDUCE_EACH_RUN } OrrReduceWhen;
 
 /* What a job gets whose file does not say. A dtype of ORR_AS_COMPUTE is the compute dtype (FP8 and
@@ -138,6 +142,11 @@ typedef struct {
         fused_cross_entropy, fused_optimizer;
     bool fused_wgrad_accumulate; /* weight gradient GEMM adds into the FP32 buffer itself */
     bool fused_qkv, fused_gate_up;
+    bool sharded_loss; /* the loss is the chain for TP at any width, as Megatron-LM has it */
+    bool fp32_logits;  /* a fused loss on one rank gets the logits cast to FP32 */
+    bool fp32_norms;   /* the input of each norm is cast to FP32, its gradient back */
+    bool norms_again;  /* norms of layers, with what leads to them, run again in the backward */
+    OrrMetrics metrics;
     double dropout; /* 0: no dropout kernels, no masks */
     double attention_dropout;
     uint32_t vocab_multiple;   /* vocabulary is padded to a multiple of this times TP; 0: not */
