@@ -182,9 +182,12 @@ static void test_the_longer_word_wins(void **state) {
     assert_string_equal(orr_judge_framework(names, &row, "a100-sxm-80", &is_nearest),
                         "megatron-2021");
     assert_false(is_nearest);
-    assert_int_equal(orr_judge_family(names, "Llama3-8B", &is_default)->vocab, 128256);
-    assert_string_equal(orr_judge_family(names, "unheard-of", &is_default)->words, "llama");
+    assert_int_equal(orr_judge_family(names, "Llama3-8B", "", &is_default)->vocab, 128256);
+    assert_string_equal(orr_judge_family(names, "unheard-of", "", &is_default)->words, "llama");
     assert_true(is_default);
+    assert_int_equal(orr_judge_family(names, "gpt-1.5B", "Megatron-LM", &is_default)->vocab, 50257);
+    const char *other = "Megatron-LM + zero bubble";
+    assert_int_equal(orr_judge_family(names, "gpt-1.5B", other, &is_default)->vocab, 32000);
 }
 
 static int load_names(void **state) {

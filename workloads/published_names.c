@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define MOST_COLUMNS 12
+#define MOST_COLUMNS 13
 
 static const char *const norms[] = {"layer_norm", "rms_norm", NULL};
 static const char *const activations[] = {"relu", "gelu", "silu", NULL};
@@ -98,6 +98,7 @@ static bool read_family(const OrrCsv *csv, guint i, const int *at, OrrFamilyName
     int norm, activation, position;
     int64_t vocab;
     f->words = cell(csv, i, at[0]);
+    f->framework = cell(csv, i, at[11]);
     if (!read_word(csv, i, at[1], norms, &norm, error) ||
         !read_word(csv, i, at[2], activations, &activation, error) ||
         !read_word(csv, i, at[3], positions, &position, error) ||
@@ -117,9 +118,9 @@ static bool read_family(const OrrCsv *csv, guint i, const int *at, OrrFamilyName
 }
 
 static bool read_families(OrrPublishedNames *n, GError **error) {
-    static const char *const columns[] = {"words",  "norm",           "activation", "position",
-                                          "rotary", "gated",          "biases",     "qkv_bias",
-                                          "tied",   "embedding_norm", "vocab",      NULL};
+    static const char *const columns[] = {
+        "words",    "norm", "activation",     "position", "rotary",    "gated", "biases",
+        "qkv_bias", "tied", "embedding_norm", "vocab",    "framework", NULL};
     int at[MOST_COLUMNS];
     g_autoptr(OrrCsv) csv = load("families", columns, at, error);
     if (!csv)
@@ -154,7 +155,7 @@ void orr_published_names_free(OrrPublishedNames *n) {
             g_free(f->profile);
     }
     for (guint i = 0; i < n->n_families; i++)
-        g_free(n->families[i].words);
+        g_free(n->families[i].words), g_free(n->families[i].framework);
     g_free(n->gpus), g_free(n->clusters), g_free(n->frameworks), g_free(n->families);
     g_free(n);
 }

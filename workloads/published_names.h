@@ -19,9 +19,10 @@ typedef struct {
     char *framework, *source, *gpu, *note, *profile;
     bool is_nearest; /* it has no profile of its own */
 } OrrFrameworkName;
-/* Architectures by a word of the model's name; the last one is the default. */
+/* Architectures by a word of the model's name and one of the framework's, which may be empty; the
+ * last one is the default. */
 typedef struct {
-    char *words;
+    char *words, *framework;
     OrrNormKind norm;
     OrrActivation activation;
     OrrPosition position;

@@ -119,7 +119,7 @@ const char *orr_judge_begin(const OrrPublishedRun *row, bool all_rows, OrrJudgeC
 
 static void map_model(const OrrPublishedRun *row, OrrJudgeCase *c) {
     bool is_default;
-    const OrrFamilyName *f = orr_judge_family(c->names, row->model, &is_default);
+    const OrrFamilyName *f = orr_judge_family(c->names, row->model, row->framework, &is_default);
     OrrModel *m = g_new0(OrrModel, 1);
     if (is_default)
         use(c, ORR_RULE_FAMILY);

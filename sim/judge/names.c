@@ -65,12 +65,14 @@ const char *orr_judge_framework(const OrrPublishedNames *names, const OrrPublish
 }
 
 const OrrFamilyName *orr_judge_family(const OrrPublishedNames *names, const char *model,
-                                      bool *is_default) {
+                                      const char *framework, bool *is_default) {
     g_autofree char *name = g_ascii_strdown(model, -1);
     *is_default = false;
-    for (guint i = 0; i < names->n_families; i++)
-        if (strstr(name, names->families[i].words))
-            return &names->families[i];
+    for (guint i = 0; i < names->n_families; i++) {
+        const OrrFamilyName *f = &names->families[i];
+        if (strstr(name, f->words) && strstr(framework, f->framework))
+            return f;
+    }
     *is_default = true;
     return &names->families[names->n_families - 1];
 }

@@ -45,6 +45,6 @@ const char *orr_judge_cluster(const OrrPublishedNames *names, const char *gpu,
 const char *orr_judge_framework(const OrrPublishedNames *names, const OrrPublishedRun *row,
                                 const char *gpu, bool *is_nearest);
 const OrrFamilyName *orr_judge_family(const OrrPublishedNames *names, const char *model,
-                                      bool *is_default);
+                                      const char *framework, bool *is_default);
 
 #endif
