@@ -85,7 +85,7 @@ static const OrrRecordStage *fullest(const OrrRecord *r) {
 }
 
 static void headline_memory(const OrrRecord *r, OrrOut *out) {
-    static const char *const verdicts[] = {"fits", "fits, but tight", "DOES NOT FIT"};
+    static const char *const verdicts[] = {"fits", "tight, may fail", "DOES NOT FIT"};
     const OrrRecordStage *s = fullest(r);
     double room = (double)(r->capacity_bytes - s->peak_bytes);
     OrrFixed peak = orr_report__gib((double)s->peak_bytes);
