@@ -95,7 +95,7 @@ static void add_block(OrrExec *x, uint32_t r, uint32_t block, uint32_t times) {
  * once a step, since which they are is the role's. */
 static void charge_kernels(OrrExec *x, uint32_t r) {
     OrrRank *rank = &x->ranks[r];
-    const OrrCompiledRole *role = x->ranks[r].role;
+    const OrrCompiledRole *role = orr_exec__role(x, r);
     uint32_t from = rank->accounted, to = orr_exec__lane(x, r, ORR_STREAM_COMPUTE)->completed;
     uint32_t n = role->rows[role->n_calls].base[ORR_STREAM_COMPUTE];
     rank->accounted = to;

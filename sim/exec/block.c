@@ -19,7 +19,7 @@ static int64_t drawn(const OrrProgress *p, int64_t ns) {
 static void show_kernel(OrrExec *x, uint32_t r, const OrrBlockKernel *k, int64_t begun,
                         int64_t end) {
     const OrrLane *l = orr_exec__lane(x, r, ORR_STREAM_COMPUTE);
-    const OrrCompiledRole *role = x->ranks[r].role;
+    const OrrCompiledRole *role = orr_exec__role(x, r);
     const OrrCall *call = &role->calls[l->call];
     OrrSpan span = {.rank = r,
                     .step = l->step,

@@ -124,7 +124,7 @@ static ORR_INLINE uint32_t missing_of(const OrrExec *x, uint32_t r, uint32_t k, 
             return needs[i].stream;
     }
     *need = call->n_synced;
-    return *orr_exec__n_synced(x, r) < *need ? ORR_STREAM_HOST : ORR_N_STREAMS;
+    return orr_exec__has_synced(x, r, *need) ? ORR_N_STREAMS : ORR_STREAM_HOST;
 }
 
 /* Whether lane @k has all that it waits for from outside; if not, it waits for the first that is

@@ -104,6 +104,11 @@ static int64_t start_of_flow(const OrrPlace *place) {
     return place->arrived_ns + orr_exec__plan(place)->latency_ns;
 }
 
+/* The same of any of a convoy that sets out as one: it needs to know less of each. */
+static int64_t start_in(const OrrConvoy *c, const OrrPlace *place) {
+    return c->is_joint ? place->arrived_ns + c->plan->latency_ns : start_of_flow(place);
+}
+
 /* When the transfer of @id, whose partners have met, ends; INT64_MAX if a link has no room. */
 static int64_t known_end(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
@@ -117,9 +122,9 @@ static int64_t known_end(OrrExec *x, uint32_t id) {
 /* The same if it is one time for all transfers; INT64_MAX: it is not. */
 static int64_t starts_of_flows(const OrrExec *x, const OrrConvoy *c) {
     const uint32_t *places = x->convoys->places + c->first;
-    int64_t from_ns = start_of_flow(&x->places[places[0]]);
+    int64_t from_ns = start_in(c, &x->places[places[0]]);
     for (uint32_t i = 1; i < c->n; i++)
-        if (start_of_flow(&x->places[places[i]]) != from_ns)
+        if (start_in(c, &x->places[places[i]]) != from_ns)
             return INT64_MAX;
     return from_ns;
 }
@@ -136,7 +141,7 @@ static void start_flows(OrrExec *x, uint32_t id, uint32_t n_unknown) {
     }
     for (uint32_t i = 0; i < c->n; i++)
         if (x->places[places[i]].due_ns == INT64_MAX)
-            orr_queue_push(&x->queue, start_of_flow(&x->places[places[i]]), ORR_EV_FLOW_START, 0,
+            orr_queue_push(&x->queue, start_in(c, &x->places[places[i]]), ORR_EV_FLOW_START, 0,
                            places[i]);
 }
 
@@ -151,7 +156,7 @@ static void find_ends(OrrExec *x, OrrConvoy *c) {
             place->due_ns = INT64_MAX;
             if (ns == INT64_MAX)
                 continue;
-            place->from_ns = start_of_flow(place);
+            place->from_ns = start_in(c, place);
             place->due_ns = place->from_ns + ns;
         }
         return;

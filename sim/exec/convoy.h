@@ -26,6 +26,7 @@ typedef struct {
     uint32_t first_joint, n_shared, n_rows;
     uint32_t joint_what; /* part of which it is known whether all are equal; ORR_NONE: none */
     uint32_t joint_top;  /* theirs then, in OrrExec.tops */
+    const OrrPlan *plan; /* the first's then; latencies are equal, too */
     uint32_t room_top;   /* the same of those for which it has room */
     uint32_t flow;       /* all its transfers in the fluid, as one; ORR_NONE: they are not */
     bool is_equal;

@@ -14,7 +14,7 @@ static void fetch_place(const OrrPlace *place) {
 void orr_convoy__fetch_places(const OrrExec *x, const OrrConvoy *c) {
     const uint32_t *places = x->convoys->places + c->first;
     for (uint32_t i = 0; i < c->n; i++)
-        fetch_place(&x->places[places[i]]);
+        __builtin_prefetch(&x->places[places[i]], 1);
 }
 
 /* A transfer starts in the fluid: as a rule those of the other members do soon. */
@@ -24,7 +24,8 @@ void orr_convoy__starts(OrrExec *x, uint32_t id) {
     if (c->has_started || c->n_unknown == 0)
         return;
     c->has_started = true;
-    orr_convoy__fetch_places(x, c);
+    for (uint32_t i = 0; i < c->n; i++)
+        fetch_place(&x->places[places[i]]);
     for (uint32_t i = 0; i < c->n; i++) {
         const OrrPlace *place = &x->places[places[i]];
         for (uint32_t u = 0; u < place->n_uses && !place->is_booked; u++)

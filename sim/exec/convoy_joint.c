@@ -164,11 +164,13 @@ static bool are_equal(OrrExec *x, OrrConvoy *c) {
     const OrrPlan *plan = orr_exec__plan(first);
     const OrrTop *top = orr_exec__top(x, first);
     c->joint_top = first->top;
+    c->plan = plan;
     for (uint32_t i = 1; i < c->n; i++) {
         OrrPlace *place = place_of(x, c, i);
         top = orr_exec__top(x, place);
         const OrrTop *of_first = &x->tops[first->top];
         if (place->what != first->what || orr_exec__plan(place)->weight != plan->weight ||
+            orr_exec__plan(place)->latency_ns != plan->latency_ns ||
             top->bytes_per_s != of_first->bytes_per_s || top->bytes != of_first->bytes ||
             top->scale != of_first->scale)
             return false;
@@ -222,7 +224,6 @@ int64_t orr_convoy__take_room(OrrExec *x, OrrConvoy *c) {
         return INT64_MAX;
     for (uint32_t i = 0; i < c->n; i++) {
         OrrPlace *place = place_of(x, c, i);
-        place->booked_top = c->joint_top;
         place->is_held = 0;
         place->is_booked = 1;
     }
@@ -237,6 +238,7 @@ void orr_convoy__part_room(OrrExec *x, OrrConvoy *c) {
     c->has_room = false;
     orr_exec__count_booked(x, &all, -1);
     for (uint32_t i = 0; i < c->n; i++) {
+        place_of(x, c, i)->booked_top = c->room_top;
         parts[i] = orr_exec__room_of(x, place_of(x, c, i));
         orr_exec__count_booked(x, &parts[i], +1);
     }
@@ -285,11 +287,8 @@ void orr_convoy__give_room(OrrExec *x, OrrConvoy *c) {
     orr_exec__unreserve(x, &r);
 }
 
-static OrrFlow flow_of(const OrrPlace *place, uint32_t owner) {
-    const OrrPlan *plan = orr_exec__plan(place);
-    return (OrrFlow){.uses = place->uses,
-                     .n_uses = place->n_uses,
-                     .weight = plan->weight,
+static OrrFlow flow_of(const OrrPlan *plan, uint32_t owner) {
+    return (OrrFlow){.weight = plan->weight,
                      .cap_bytes_per_s = plan->cap_bytes_per_s,
                      .bytes = plan->work_bytes,
                      .owner = owner};
@@ -307,7 +306,7 @@ bool orr_convoy__flow(OrrExec *x, uint32_t id) {
     OrrConvoy *c = &x->convoys->convoys[id];
     if (!c->is_joint)
         return false;
-    OrrFlow flow = flow_of(place_of(x, c, 0), id | ORR_JOINT_OWNER);
+    OrrFlow flow = flow_of(c->plan, id | ORR_JOINT_OWNER);
     flow.uses = x->convoys->joint_uses + c->first_joint;
     flow.n_uses = c->n_shared;
     flow.n_rows = c->n_rows;
@@ -330,8 +329,12 @@ void orr_convoy__flow_over(OrrExec *x, OrrConvoy *c) {
 static void split(OrrExec *x, OrrConvoy *c) {
     OrrFlow flows[ORR_MAX_ISLAND];
     uint32_t ids[ORR_MAX_ISLAND];
-    for (uint32_t i = 0; i < c->n; i++)
-        flows[i] = flow_of(place_of(x, c, i), x->convoys->places[c->first + i]);
+    for (uint32_t i = 0; i < c->n; i++) {
+        const OrrPlace *place = place_of(x, c, i);
+        flows[i] = flow_of(orr_exec__plan(place), x->convoys->places[c->first + i]);
+        flows[i].uses = place->uses;
+        flows[i].n_uses = place->n_uses;
+    }
     orr_fluid_split(x->fluid, x->now_ns, c->flow, flows, c->n, ids);
     c->flow = ORR_NONE;
     for (uint32_t i = 0; i < c->n; i++) {

@@ -131,8 +131,8 @@ bool orr_convoy__can_be_late(const OrrExec *x, const OrrConvoy *c) {
         return false;
     const OrrLane *l = orr_exec__lane(x, r, place->receive_stream);
     uint32_t call = v->late_call[c->role[1]][l->call];
-    return call > 0 &&
-           x->passes->islands[c->island[1]].released < l->step * x->ranks[r].role->n_calls + call;
+    return call > 0 && x->passes->islands[c->island[1]].released <
+                           l->step * orr_exec__role(x, r)->n_calls + call;
 }
 
 int64_t orr_convoy__next_send_ns(const OrrExec *x, const OrrConvoy *c) {

@@ -45,7 +45,6 @@ static void exec_init(OrrExec *x, const OrrBound *bound, const OrrExecOptions *o
     for (uint32_t k = 0; k < x->max_steps; k++)
         x->to_end[k] = bound->n_ranks;
     for (uint32_t r = 0; r < bound->n_ranks; r++) {
-        x->ranks[r].role = &x->compiled->roles[bound->role[r]];
         for (int c = 0; c < 2; c++)
             x->ranks[r].rate[c] = orr_exec__outer(x, r)[c] = ORR_RATE_ONE;
         x->ranks[r].sync_index = ORR_NONE;
@@ -164,7 +163,7 @@ static void tell_progress(const OrrExec *x) {
     uint32_t stride = MAX(x->bound->n_ranks / PROGRESS_RANKS, 1u);
     for (uint32_t r = 0; r < x->bound->n_ranks; r += stride) {
         const OrrLane *l = orr_exec__lane(x, r, ORR_STREAM_COMPUTE);
-        uint32_t n = x->ranks[r].role->n_calls;
+        uint32_t n = orr_exec__role(x, r)->n_calls;
         uint64_t done = l->step * 1000ull + (n > 0 ? l->call * 1000ull / n : 0);
         least = MIN(least, done);
     }
@@ -215,7 +214,7 @@ static void stuck(const OrrExec *x, GError **error) {
     g_autoptr(GString) text = g_string_new("execution stopped: ranks wait for each other for ever");
     uint32_t shown = 0;
     for (uint32_t r = 0; r < x->bound->n_ranks && shown < 8; r++) {
-        const OrrCompiledRole *role = x->ranks[r].role;
+        const OrrCompiledRole *role = orr_exec__role(x, r);
         for (uint32_t s = 1; s < ORR_N_STREAMS; s++) {
             const OrrLane *l = orr_exec__lane(x, r, s);
             if (l->state == ORR_LANE_DONE || shown >= 8)
@@ -234,7 +233,7 @@ static void stuck(const OrrExec *x, GError **error) {
 
 static void count(const OrrExec *x, OrrExecResult *result) {
     for (uint32_t r = 0; r < x->bound->n_ranks; r++) {
-        const OrrCompiledRole *role = x->ranks[r].role;
+        const OrrCompiledRole *role = orr_exec__role(x, r);
         result->n_operations += role->n_ops * result->n_steps;
         result->n_blocks += role->n_blocks * result->n_steps;
     }

@@ -39,7 +39,6 @@ typedef struct {
 
 /* What most events of a rank touch comes first, a cache line; then what passes and rates do. */
 typedef struct {
-    const OrrCompiledRole *role;
     uint32_t rate[2]; /* of its kernels: the least of outer and what inner leaves */
     uint8_t resident[ORR_N_COMM_KINDS]; /* external kernels on the GPU that slow others */
     uint8_t inner[ORR_N_COMM_KINDS];    /* those of the island */
@@ -92,12 +91,20 @@ typedef struct {
     uint32_t n_pending;  /* the same, to be launched ahead */
 } OrrIsland;
 
-/* A communicator of one group, or a directed pair on a communicator: two cache lines. */
+/* A communicator of one group, or a directed pair on a communicator: two cache lines. Sends that
+ * go as one (convoy_joint.c) touch the first. */
 typedef struct {
+    int64_t arrived_ns;
     union {
-        OrrMeeting meeting;
-        OrrPair pair;
+        int64_t from_ns; /* is_booked: when the bytes begin to move */
+        uint32_t flow;   /* is_flowing */
     };
+    int64_t due_ns; /* when the transfer ends, as far as is known */
+    OrrPair pair;
+    uint32_t what; /* collective, or part of the sender */
+    uint32_t last_rank;
+    uint32_t ends[2]; /* ranks of a pair: source, destination */
+    uint32_t convoy;  /* of a pair; ORR_NONE: none */
     uint8_t group, is_pair, is_flowing, is_eager;
     uint8_t stream, receive_stream; /* of the members, or of sender and receiver */
     uint8_t is_booked;              /* its transfer has room on all its links, see room.c */
@@ -105,27 +112,21 @@ typedef struct {
     uint8_t is_waiting;             /* for the rest of its convoy */
     uint8_t is_over;                /* in the fluid, in this instant */
     uint8_t
-        is_held;    /* its last transfer, told of late, keeps its room for the next in this event */
-    uint32_t index; /* group, or group * n_pairs + pair */
-    uint32_t what;  /* collective, or part of the sender */
-    uint32_t eager_delivered;
-    uint32_t last_rank, generation;
-    uint32_t top, top_what; /* in OrrExec.tops, for this part or collective; ORR_NONE: not known */
-    uint32_t booked_top;    /* the same of what has room, or holds it */
-    int64_t arrived_ns;
-    union {
-        int64_t from_ns; /* is_booked: when the bytes begin to move */
-        uint32_t flow;   /* is_flowing */
-    };
-    /* when the transfer ends, as far as is known; its event in the queue may be earlier */
-    int64_t due_ns, queued_ns; /* queued_ns: INT64_MAX, none */
+        is_held; /* its last transfer, told of late, keeps its room for the next in this event */
+
+    int64_t queued_ns; /* of its event in the queue, perhaps before due_ns; INT64_MAX: none */
     /* what never changes, out of the bound program: an event asks for all of it */
     const OrrPlan *plans; /* [colls or parts of the program] */
     const OrrUse *uses;   /* of a pair, NULL: none */
     uint32_t n_uses;
-    uint32_t ends[2]; /* ranks of a pair: source, destination */
-    uint32_t convoy;  /* of a pair; ORR_NONE: none */
+    uint32_t index; /* group, or group * n_pairs + pair */
+    uint32_t eager_delivered, generation;
+    uint32_t booked_top;    /* as `top`, of what has room, or holds it, by itself */
+    uint32_t top, top_what; /* in OrrExec.tops, for this part or collective; ORR_NONE: not known */
+    OrrMeeting meeting;
 } __attribute__((aligned(128))) OrrPlace;
+
+G_STATIC_ASSERT(sizeof(OrrPlace) == 128 && offsetof(OrrPlace, queued_ns) == 64);
 
 /* A transfer at the highest rate that its links and its plan allow. */
 typedef struct {
@@ -266,6 +267,11 @@ typedef struct {
     uint64_t n_events, n_taken; /* handled; taken from the global queue */
     char *mismatch;             /* two members brought different collectives */
 } OrrExec;
+
+/* Ranks are many and roles few: theirs are in the cache. */
+static inline const OrrCompiledRole *orr_exec__role(const OrrExec *x, uint32_t r) {
+    return &x->compiled->roles[x->bound->role[r]];
+}
 
 #include "sim/exec/stored.h"
 

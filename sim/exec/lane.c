@@ -5,7 +5,7 @@
 #include "sim/exec/jitter.h"
 
 static const OrrCompiledRole *role_of(const OrrExec *x, uint32_t r) {
-    return x->ranks[r].role;
+    return orr_exec__role(x, r);
 }
 
 static const OrrCallRow *row_of(const OrrExec *x, uint32_t r, uint32_t s) {
@@ -114,7 +114,7 @@ static void waiting_outside(const OrrExec *x, uint32_t r, uint32_t s, const OrrI
     if (x->jitter)
         orr_jitter_open(x->jitter, x, r, s);
     uint32_t syncs = l->step * all->syncs_before + row->syncs_before + item->n_syncs_before;
-    if (syncs > 0 && s != ORR_STREAM_HOST && *orr_exec__n_synced(x, r) < syncs)
+    if (s != ORR_STREAM_HOST && !orr_exec__has_synced(x, r, syncs))
         miss(x, ORR_STREAM_HOST, syncs, w);
     const uint32_t *first = &role->first_cross[l->call * ORR_N_STREAMS + s];
     for (uint32_t i = first[0]; item->has_cross && i < first[1]; i++) {

@@ -120,7 +120,7 @@ bool orr_pass__is_host_ahead(const OrrExec *x, uint32_t r, uint32_t key) {
     for (uint32_t m = 0; m < n; m++) {
         const uint32_t *known = x->passes->begins.key[list[m]];
         const int64_t *begin_ns = x->passes->begins.begin_ns[list[m]];
-        if (*orr_exec__n_synced(x, list[m]) < n_synced)
+        if (!orr_exec__has_synced(x, list[m], n_synced))
             return false;
         base_ns = MAX(base_ns, *orr_exec__host_base_ns(x, list[m]));
         first_ns = known[0] == key ? MIN(first_ns, begin_ns[0]) : first_ns;

@@ -185,7 +185,7 @@ struct OrrPasses {
 };
 
 static inline const OrrCompiledRole *orr_pass__role(const OrrExec *x, uint32_t r) {
-    return x->ranks[r].role;
+    return orr_exec__role(x, r);
 }
 static inline const OrrItem *orr_pass__item(const OrrExec *x, const OrrCompiledSegment *cs,
                                             uint32_t s, uint32_t i) {

@@ -45,7 +45,7 @@ static gsize joint_at(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker) 
 
 /* The oldest item of stream @s that the asker can still ask for, by what its head waits for. */
 static uint32_t oldest_asked(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker) {
-    const OrrCompiledRole *role = x->ranks[r].role;
+    const OrrCompiledRole *role = orr_exec__role(x, r);
     const OrrLane *l = orr_exec__lane(x, r, asker);
     const OrrCallRow *row = &role->rows[l->call];
     const OrrItem *item = orr_exec__head(x, r, asker);
@@ -123,7 +123,7 @@ static void spread(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uin
 
 /* Item @item of the step of stream @s ends: kept for the external streams that will ask for it. */
 void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPastEnd end) {
-    uint32_t asked = x->ranks[r].role->asked[s][item] & x->external_mask;
+    uint32_t asked = orr_exec__role(x, r)->asked[s][item] & x->external_mask;
     for (; asked; asked &= asked - 1) {
         uint32_t asker = __builtin_ctz(asked);
         if (x->pasts.joint[joint_at(x, r, s, asker)].n > 0) {

@@ -169,6 +169,8 @@ bool orr_exec__take_room(OrrExec *x, uint32_t id, int64_t from_ns, int64_t *end_
     const OrrTop *top = orr_exec__top(x, place);
     if (top->ns == INT64_MAX || x->options->is_plain)
         return false;
+    if (place->is_held)
+        orr_exec__part_room_of(x, place);
     const OrrTop *held = &x->tops[place->booked_top];
     if (place->is_held && (held->bytes_per_s != top->bytes_per_s || held->scale != top->scale))
         orr_exec__room_give(x, id); /* the next one is of another kind */

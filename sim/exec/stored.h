@@ -66,6 +66,10 @@ static inline uint32_t *orr_exec__outer(const OrrExec *x, uint32_t r) {
 static inline uint32_t *orr_exec__n_synced(const OrrExec *x, uint32_t r) {
     return ORR_STORED(x, r, n_synced, uint32_t) + x->store.homes[r].member;
 }
+/* Whether so many have: as a rule there are none. */
+static inline bool orr_exec__has_synced(const OrrExec *x, uint32_t r, uint32_t n) {
+    return n == 0 || *orr_exec__n_synced(x, r) >= n;
+}
 static inline bool orr_exec__is_probed(const OrrExec *x, uint32_t r) {
     return x->options->probe && x->options->is_probed && x->options->is_probed[r];
 }

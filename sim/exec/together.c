@@ -23,8 +23,7 @@ static bool add_wait(Waits *w, uint32_t stream, uint32_t need) {
 
 /* Of stream @s of rank @r; false if there are too many. */
 static bool find_waits(const OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item, Waits *w) {
-    const OrrRank *rank = &x->ranks[r];
-    const OrrCompiledRole *role = rank->role;
+    const OrrCompiledRole *role = orr_exec__role(x, r);
     const OrrLane *l = orr_exec__lane(x, r, s);
     const OrrCallRow *row = &role->rows[l->call], *all = &role->rows[role->n_calls];
     const uint32_t *first = &role->first_cross[l->call * ORR_N_STREAMS + s];
@@ -125,15 +124,14 @@ static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_
     int64_t start_ns[ORR_MAX_ISLAND];
     Waits waits;
     bool is_blocked;
-    const OrrRank *first = &x->ranks[list[0]];
+    const OrrCompiledRole *role = orr_exec__role(x, list[0]);
     const OrrLane *l = orr_exec__lane(x, list[0], s);
     if (!are_blocked_alike(x, list, n, s, &is_blocked))
         return false;
     if (is_blocked)
         return true;
     const OrrItem *item = orr_exec__head(x, list[0], s);
-    const OrrCallRow *row = &first->role->rows[l->call],
-                     *all = &first->role->rows[first->role->n_calls];
+    const OrrCallRow *row = &role->rows[l->call], *all = &role->rows[role->n_calls];
     uint32_t syncs = l->step * all->syncs_before + row->syncs_before + item->n_syncs_before;
     uint32_t missing = 0;
     if (!find_waits(x, list[0], s, item, &waits))
@@ -142,7 +140,7 @@ static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_
         uint32_t lacks = look_at_waits(x, list[i], s, &waits, &ready[i]);
         if (i == 0)
             missing = lacks;
-        if (lacks != missing || *orr_exec__n_synced(x, list[i]) < syncs)
+        if (lacks != missing || !orr_exec__has_synced(x, list[i], syncs))
             return false;
     }
     if (missing) {

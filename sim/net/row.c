@@ -42,7 +42,10 @@ uint32_t orr_fluid_add_row(OrrFluid *f, const uint32_t *links, uint32_t n) {
 }
 
 const uint32_t *orr_fluid_row_links(const OrrFluid *f, uint32_t row, uint32_t *n) {
-    *n = f->rows[row].is_folded ? 0 : f->rows[row].n;
+    *n = 0;
+    if (f->rows[row].is_folded)
+        return NULL;
+    *n = f->rows[row].n;
     return f->row_links + f->rows[row].first;
 }
 
