@@ -78,13 +78,11 @@ static char *bundle_flaw(const OrrFluid *f, uint32_t bundle) {
     if (b->rate > b->ceiling)
         return g_strdup_printf("bundle %u runs at %" PRIu64 " bytes/s; %" PRIu64 " are pledged",
                                bundle, b->rate, b->ceiling);
-    for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++) {
-        bool is_one = !b->is_own && orr_fluid__is_stand_in(f, f->uses[u].link);
-        if (f->uses[u].total != f->uses[u].factor * (is_one ? 1 : b->n_members) ||
+    for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
+        if (f->uses[u].total != f->uses[u].factor * b->n_members ||
             !f->links[f->uses[u].link].is_watched)
             return g_strdup_printf("bundle %u: its use of link %u is not that of its members",
                                    bundle, f->uses[u].link);
-    }
     return NULL;
 }
 

@@ -262,7 +262,7 @@ static void commit(OrrFluid *f) {
             f->stats.moves++;
             orr_fluid__progress(b, f->now_ns);
             b->rate = rate;
-            if (orr_fluid__is_far_below(rate, b->ceiling))
+            if (rate < b->ceiling / 2)
                 orr_fluid__push(&f->lowered, id);
         }
         b->has_other = false;
@@ -273,8 +273,9 @@ static void commit(OrrFluid *f) {
     f->moved.n = 0;
 }
 
-/* Rates of all, with what is watched as it is or comes into sight. */
-static void find_rates(OrrFluid *f) {
+void orr_fluid_settle(OrrFluid *f, int64_t now_ns) {
+    g_assert(now_ns >= f->now_ns);
+    f->now_ns = now_ns;
     do {
         orr_fluid__clear_crowded(f);
         /* a quarter: about where one solve of everything is as fast as the search */
@@ -287,16 +288,8 @@ static void find_rates(OrrFluid *f) {
         f->dirty.n = 0;
     } while (orr_fluid__raise(f) || f->crowded.n > 0);
     commit(f);
-}
-
-void orr_fluid_settle(OrrFluid *f, int64_t now_ns) {
-    g_assert(now_ns >= f->now_ns);
-    f->now_ns = now_ns;
-    do {
-        find_rates(f);
-        if (f->lowered.n == 0 && f->relaxed.n == 0)
-            return;
-        orr_fluid__lower(f);
-        commit(f);
-    } while (f->dirty.n > 0);
+    if (f->lowered.n == 0 && f->relaxed.n == 0)
+        return;
+    orr_fluid__lower(f);
+    commit(f);
 }

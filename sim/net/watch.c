@@ -13,16 +13,14 @@
 
 #include "sim/net/fluid_priv.h"
 
-#include <string.h>
-
-/* A quarter more, or the top where that is near. */
+/* Half as much again, or the top where that is near. */
 static uint64_t ceiling_for(uint64_t rate, uint64_t top) {
-    return rate >= top - top / 5 ? top : rate + rate / 4;
+    return rate >= top - top / 3 ? top : rate + rate / 2;
 }
 
 /* Far enough below to be worth the visits: twice what ceiling_for leaves. */
-bool orr_fluid__is_far_below(uint64_t rate, uint64_t ceiling) {
-    return rate < ceiling / 3 * 2;
+static bool is_far_below(uint64_t rate, uint64_t ceiling) {
+    return rate < ceiling / 3;
 }
 
 /* Some of it is kept free, so that a link does not go out of sight with each that ends. */
@@ -74,17 +72,14 @@ uint64_t orr_fluid__guess(const OrrFluid *f, const OrrActivity *a) {
     return lowest >= a->top_level ? a->top : ceiling_for(orr_level__rate(a->scale, lowest), a->top);
 }
 
-/* Whether the bundle of an activity on the link has a use of it. */
 static bool is_on(const OrrFluid *f, const OrrBundle *b, uint32_t link) {
-    if (f->links[link].is_twin)
-        return !b->is_own;
     for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
         if (f->uses[u].link == link)
             return true;
     return false;
 }
 
-void orr_fluid__place_anew(OrrFluid *f, uint32_t activity) {
+static void place_anew(OrrFluid *f, uint32_t activity) {
     const OrrActivity *a = &f->activities[activity];
     uint64_t ceiling = a->bundle == ORR_FLUID_NIL ? a->top : f->bundles[a->bundle].ceiling;
     orr_fluid__unplace(f, activity);
@@ -99,8 +94,8 @@ static void take_in(OrrFluid *f, uint32_t record, uint32_t link) {
         return;
     const OrrBundle *b = a->bundle == ORR_FLUID_NIL ? NULL : &f->bundles[a->bundle];
     if (b == NULL || (!b->is_own && !is_on(f, b, link)))
-        orr_fluid__place_anew(f, id);
-    else if (b->is_own && f->records[record].watched == ORR_FLUID_NIL && !f->links[link].is_twin)
+        place_anew(f, id);
+    else if (b->is_own && f->records[record].watched == ORR_FLUID_NIL)
         orr_fluid__add_use(f, a->bundle, record, &a->uses[record - a->first_record]);
 }
 
@@ -153,7 +148,7 @@ static void let_go(OrrFluid *f, uint32_t record, uint32_t link) {
         if (f->records[record].watched != ORR_FLUID_NIL)
             orr_fluid__drop_use(f, f->records[record].watched);
     } else if (is_on(f, b, link)) {
-        orr_fluid__place_anew(f, id);
+        place_anew(f, id);
     }
 }
 
@@ -169,7 +164,7 @@ void orr_fluid__lower(OrrFluid *f) {
     for (uint32_t i = 0; i < f->lowered.n; i++) {
         uint32_t id = f->lowered.ids[i];
         const OrrBundle *b = &f->bundles[id];
-        if (!b->is_live || !orr_fluid__is_far_below(b->rate, b->ceiling))
+        if (!b->is_live || !is_far_below(b->rate, b->ceiling))
             continue;
         set_ceiling(f, id, ceiling_for(b->rate, b->top));
         for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
@@ -180,13 +175,9 @@ void orr_fluid__lower(OrrFluid *f) {
     for (uint32_t i = 0; i < n; i++) {
         uint32_t link = f->relaxed.ids[i];
         f->links[link].is_relaxed = false;
-        if (orr_fluid__is_stand_in(f, link))
-            orr_fluid__end_stand_in(f, link);
-        else if (f->links[link].is_watched && is_calm(&f->links[link]))
+        if (f->links[link].is_watched && is_calm(&f->links[link]))
             unwatch(f, link);
     }
-    f->relaxed.n -= n; /* others have come */
-    if (f->relaxed.n > 0)
-        memmove(f->relaxed.ids, f->relaxed.ids + n, f->relaxed.n * sizeof *f->relaxed.ids);
+    f->relaxed.n = 0;
     orr_fluid__rebundle(f);
 }
