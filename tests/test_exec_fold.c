@@ -136,6 +136,33 @@ static void test_many_ranks_that_all_differ_have_a_critical_path(void **state) {
     step_free(s);
 }
 
+/* Rings of every micro-batch come and go beside sends over the uplinks of two pods: what a solver
+ * that takes links or sends for alike must get right. */
+#define CROWDED                                                                                    \
+    "job.model=tiny-8;model.layers=14;model.hidden=2048;model.heads=16;model.ffn=4096;"            \
+    "model.vocab=128000;job.cluster=meta-24k-roce:128;cluster.gpus_per_leaf=8;"                    \
+    "cluster.gpus_per_pod=64;layout.tp=8;layout.pp=2;layout.dp=8;layout.vpp=4;"                    \
+    "layout.stage_layers=2,2,2,2,2,2,1,1;batch.global=16 sequences;"                               \
+    "schedule.name=interleaved_padded;framework.overlap_grad_reduce=yes;"                          \
+    "framework.reduce_when=each_micro_batch;framework.bucket=1 MiB;"                               \
+    "framework.overlap_param_gather=no;framework.scatter_gather=no;"
+
+static const char *const crowded[] = {
+    CROWDED "cluster.pod_oversubscription=2;perturb.all=gpu:*:speed~normal(1,0.01)",
+    CROWDED "cluster.pod_oversubscription=7;perturb.all=gpu:*:speed~uniform(0.8,1)",
+};
+
+static void test_no_link_is_overfull_where_rings_come_and_go_beside_sends(void **state) {
+    (void)state;
+    for (size_t i = 0; i < G_N_ELEMENTS(crowded); i++) {
+        uint32_t colors;
+        Step *s = step_new("llama3-405b-16k", crowded[i], STEP_CHECKED | STEP_UNFOLDED);
+        compare(s->run->bound, &colors);
+        assert_int_equal(colors, 128);
+        step_free(s);
+    }
+}
+
 static void test_fold_changes_nothing_where_machines_are_not_as_they_should_be(void **state) {
     (void)state;
     fold_compare_random(5001, 200, FOLD_PERTURBED);
@@ -153,6 +180,7 @@ int main(void) {
         cmocka_unit_test(test_slow_links_split_colours_and_nothing_else),
         cmocka_unit_test(test_folding_does_not_grow_with_data_parallelism),
         cmocka_unit_test(test_many_ranks_that_all_differ_have_a_critical_path),
+        cmocka_unit_test(test_no_link_is_overfull_where_rings_come_and_go_beside_sends),
         cmocka_unit_test(test_fold_changes_nothing_where_machines_are_not_as_they_should_be),
         cmocka_unit_test(test_fold_changes_nothing_where_runs_of_replicas_are_left_out),
     };
