@@ -3,6 +3,8 @@
 
 #include "sim/report/report_priv.h"
 
+#include <string.h>
+
 #define COST_FRAC 0.001 /* of the step: below, it is not worth a sentence; ours */
 
 /* Whether a part of that kind is among what is not as it should be. */
@@ -11,6 +13,11 @@ static bool has_part(const OrrRecord *r, const char *prefix) {
         if (g_str_has_prefix(r->perturbs[i].what, prefix))
             return true;
     return false;
+}
+
+/* Whether one GPU is all that is not as it should be, so that what it costs is its own. */
+static bool is_one_gpu(const OrrRecord *r) {
+    return r->n_perturbs == 1 && !strchr(r->perturbs[0].what, '*');
 }
 
 /* Links are known by name: a spare machine would not help. */
@@ -49,10 +56,18 @@ static void straggler(OrrRuleCase *k) {
                            "be; rank %u waits least for others, they %s longer than it "
                            "does.",
                            cost.text, percent.text, s->rank, waited.text);
-    g_string_append_printf(k->advice,
-                           "Look at the machine of rank %u first. A spare in its place gives back "
-                           "up to %s of the throughput of all %u GPUs.",
-                           s->rank, percent.text, r->world_size);
+    g_string_append_printf(k->advice, "Look at the machine of rank %u first. ", s->rank);
+    if (is_one_gpu(r))
+        g_string_append_printf(k->advice,
+                               "A spare in its place gives back up to %s of the throughput of all "
+                               "%u GPUs.",
+                               percent.text, r->world_size);
+    else
+        g_string_append_printf(k->advice,
+                               "With all parts as they should be up to %s of the throughput of "
+                               "all %u GPUs comes back, with one of them a share of that: leave it "
+                               "out of --perturb to see which.",
+                               percent.text, r->world_size);
 }
 
 const OrrRule orr_findings__perturbs[] = {
