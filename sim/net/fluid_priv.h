@@ -252,8 +252,11 @@ static inline bool orr_fluid__can_bind(const OrrLinkState *l) {
 
 /* Twice what the rounding of rates (1 byte per second each) and of the level may hide: kept free
  * where nobody is said to be stopped without a search. */
+static inline OrrWide orr_fluid__margin_of(uint64_t unit, OrrWide slope) {
+    return 2 * (unit + (slope >> ORR_LEVEL_BITS) + 1);
+}
 static inline OrrWide orr_fluid__margin(const OrrLinkState *l) {
-    return 2 * (l->unit + (l->slope >> ORR_LEVEL_BITS) + 1);
+    return orr_fluid__margin_of(l->unit, l->slope);
 }
 
 /* Could the activities of the link fill it with what is pledged to them? If not its level is
@@ -324,7 +327,7 @@ void orr_fluid__row_pledge(OrrFluid *f, const OrrUse *use, uint64_t from, uint64
 /* None of its links is watched, or may bind. */
 bool orr_fluid__row_is_free(const OrrFluid *f, uint32_t row);
 bool orr_fluid__row_is_watched(const OrrFluid *f, uint32_t row);
-bool orr_fluid__row_watch_full(OrrFluid *f, uint32_t row);
+void orr_fluid__row_watch_full(OrrFluid *f, uint32_t row);
 /* bundle.c: puts an activity whose links pledge it @ceiling where it belongs, which may raise that;
  * takes it out, with finish then the work left. */
 void orr_fluid__place(OrrFluid *f, uint32_t activity, uint64_t ceiling);

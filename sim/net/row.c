@@ -77,7 +77,7 @@ void orr_fluid__row_capacity(OrrFluid *f, uint32_t link) {
 /* As orr_fluid__may_bind, for the lowest of its links. */
 static bool may_bind(const OrrRow *row) {
     OrrWide capacity = (OrrWide)row->capacity * ORR_COEF_ONE;
-    OrrWide margin = 2 * (row->unit + (row->slope >> ORR_LEVEL_BITS) + 1);
+    OrrWide margin = orr_fluid__margin_of(row->unit, row->slope);
     return row->potential > capacity && row->pledged + margin > capacity;
 }
 
@@ -162,16 +162,14 @@ bool orr_fluid__row_is_free(const OrrFluid *f, uint32_t id) {
     return true;
 }
 
-bool orr_fluid__row_watch_full(OrrFluid *f, uint32_t id) {
+void orr_fluid__row_watch_full(OrrFluid *f, uint32_t id) {
     OrrRow *row = &f->rows[id];
-    bool is_any = false;
     if (row->is_folded && !may_bind(row))
-        return false;
+        return;
     if (row->is_folded)
         unfold(f, row);
     for (uint32_t i = 0; i < row->n; i++)
-        is_any |= orr_fluid__watch_if_full(f, f->row_links[row->first + i]);
-    return is_any;
+        orr_fluid__watch_if_full(f, f->row_links[row->first + i]);
 }
 
 bool orr_fluid__row_is_watched(const OrrFluid *f, uint32_t id) {
