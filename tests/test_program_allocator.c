@@ -85,17 +85,18 @@ static void test_expandable_segments_leave_no_holes_between(void **state) {
     assert_int_equal(orr_allocator_peak(a), 110 * MIB);
 }
 
+static const OrrKernel kernel = {.kind = ORR_K_GEMM,
+                                 .dtype = ORR_BF16,
+                                 .m = 1,
+                                 .n = 1,
+                                 .k = 1,
+                                 .batch = 1,
+                                 .flops = 2,
+                                 .launches = 1};
+
 /* A product whose output a collective reads, @n times; each frees it behind itself. */
 static OrrProgram *sends(uint32_t n, bool waits) {
     OrrBuilder *b = orr_builder_new();
-    OrrKernel kernel = {.kind = ORR_K_GEMM,
-                        .dtype = ORR_BF16,
-                        .m = 1,
-                        .n = 1,
-                        .k = 1,
-                        .batch = 1,
-                        .flops = 2,
-                        .launches = 1};
     OrrColl coll = {.kind = ORR_ALL_REDUCE, .group = ORR_GROUP_TP, .dtype = ORR_BF16, .bytes = 8};
     orr_builder_role_begin(b, "only", 0);
     orr_builder_segment_begin(b, "a");
@@ -150,14 +151,6 @@ static void test_what_a_collective_reads_is_held_while_the_host_is_ahead(void **
 static void test_moments_are_made_in_what_the_first_step_left(void **state) {
     (void)state;
     OrrBuilder *b = orr_builder_new();
-    OrrKernel kernel = {.kind = ORR_K_GEMM,
-                        .dtype = ORR_BF16,
-                        .m = 1,
-                        .n = 1,
-                        .k = 1,
-                        .batch = 1,
-                        .flops = 2,
-                        .launches = 1};
     orr_builder_role_begin(b, "only", 0);
     orr_builder_role_static(b, ORR_MEM_OPTIMIZER, 96 * MIB);
     orr_builder_role_late(b, 64 * MIB, 2);

@@ -45,6 +45,7 @@ static double kernel_ns(const OrrCost *cost, const OrrPublishedKernel *k) {
                             .k = k->head_dim,
                             .batch = k->batch,
                             .launches = 1};
+        /* two products, 2 FLOPs each; a mask leaves half (arXiv:2307.08691, section 4.1) */
         kernel.flops =
             4.0 * (double)(k->batch * k->heads * k->head_dim) * pairs * (k->is_causal ? 0.5 : 1.0);
         return (double)orr_cost_kernel_ns(cost, &kernel);

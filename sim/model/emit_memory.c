@@ -196,24 +196,29 @@ int64_t orr_emit_boundary_bytes(const OrrEmit *e) {
     return llround(bytes);
 }
 
+#define MOMENT_BYTES 8 /* Adam: two moments of FP32 a parameter */
+
+/* What one of the data-parallel ranks has of @n_params that are sharded over them. */
+static uint64_t part_of(const OrrLayout *l, uint64_t n_params) {
+    uint64_t shards = l->hsdp_shard ? l->hsdp_shard : (uint64_t)l->dp * l->cp;
+    return (n_params + shards - 1) / shards;
+}
+
 int64_t orr_moment_bytes(const OrrEmit *e, uint64_t n_params) {
     const OrrLayout *l = e->layout;
-    uint64_t shards = l->hsdp_shard ? l->hsdp_shard : (uint64_t)l->dp * l->cp;
-    uint64_t part = (n_params + shards - 1) / shards;
-    return (int64_t)(l->zero_stage > 0 ? part : n_params) * 8; /* two moments of FP32 */
+    return (int64_t)(l->zero_stage > 0 ? part_of(l, n_params) : n_params) * MOMENT_BYTES;
 }
 
 void orr_state_bytes(const OrrEmit *e, uint64_t n_params, int64_t by_kind[ORR_N_MEM_KINDS]) {
     const OrrPrecision *p = e->precision;
     const OrrLayout *l = e->layout;
-    uint64_t shards = l->hsdp_shard ? l->hsdp_shard : (uint64_t)l->dp * l->cp;
-    double n = (double)n_params, part = (double)((n_params + shards - 1) / shards);
+    double n = (double)n_params, part = (double)part_of(l, n_params);
     bool shards_gradients =
         l->zero_stage == 3 || (l->zero_stage == 2 && e->framework->shard_gradient_buffer);
     double gradient_size =
         orr_dtype_bytes(e->framework->grads_as_parameters ? p->parameters : p->gradients);
-    /* Adam: two FP32 moments, and a master copy where the weights are narrow. */
-    double optimizer_size = 8.0 + (p->has_master ? orr_dtype_bytes(p->master) : 0.0);
+    /* and a master copy where the weights are narrow */
+    double optimizer_size = MOMENT_BYTES + (p->has_master ? orr_dtype_bytes(p->master) : 0.0);
     for (int kind = 0; kind < ORR_N_MEM_KINDS; kind++)
         by_kind[kind] = 0;
     by_kind[ORR_MEM_WEIGHTS] =

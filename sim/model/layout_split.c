@@ -60,8 +60,9 @@ static bool check_stage_layers(const OrrModel *model, const OrrLayout *layout, G
 
 /* Stages take blocks in order; the one whose running cost comes to a stage's share of the total is
  * its last (also where it comes out exactly: the 16 layers of the ultra-scale benchmark's 1.34 B,
- * whose head costs 4, leave 10 on the first of 2 stages and 5 on that of 4, by what was allocated). A layer costs its products' weights as nanotron counts them (three for the MLP, gated
- * or not; no less for grouped heads), the head its own, the embedding nothing. */
+ * whose head costs 4, leave 10 on the first of 2 stages and 5 on that of 4, by what was allocated).
+ * A layer costs its products' weights as nanotron counts them (three for the MLP, gated or not; no
+ * less for grouped heads), the head its own, the embedding nothing. */
 static uint32_t layers_by_cost(const OrrModel *model, uint32_t n, uint32_t v) {
     double hidden = model->hidden;
     double layer = 4.0 * (double)model->heads * (double)model->head_dim * hidden +

@@ -2,11 +2,12 @@
  * counts when the host comes to its operation, whatever the device has done by then. What it holds
  * of the device, in use or not, comes from a model of that allocator (allocator.h), which gets each
  * effect as a tensor. A tensor that a collective on a stream of its own has read is not used again
- * before the device is past that collective (torch.Tensor.record_stream); the host is taken to be
- * as far ahead as it can be. Optimizers make their moments in the first update.
+ * before the device is past that collective (torch.Tensor.record_stream). How far the host is ahead
+ * is followed with the durations that the caller knows; without any it is as far ahead as it can
+ * be. Optimizers make their moments in the first update.
  *
- * Left out: a host that is no faster than the device, and so less ahead. Cost: some 100 ns an
- * effect; calls that repeat are run a few times. */
+ * Left out: what other ranks make this one wait for. Cost: some 100 ns an effect; calls that repeat
+ * are run a few times. */
 #include "sim/program/allocator.h"
 #include "sim/program/check.h"
 

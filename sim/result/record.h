@@ -217,11 +217,11 @@ void orr_record_add_mfu(OrrRecord *record, const char *formula, double peak_flop
 /* Each returns a zeroed new element to fill (strings ""), valid until the next one is added. */
 OrrRecordComm *orr_record_add_comm(OrrRecord *record);
 OrrRecordGroup *orr_record_add_group(OrrRecord *record);
-/* Replaces the stages by @n_stages zeroed ones, numbered. */
 /* Of @stage's peak: tensors alone, and what PyTorch's caching allocator holds for them, as
  * torch.cuda.max_memory_allocated and max_memory_reserved tell. */
 int64_t orr_record_allocated_bytes(const OrrRecordStage *stage);
 int64_t orr_record_reserved_bytes(const OrrRecordStage *stage);
+/* Replaces the stages by @n_stages zeroed ones, numbered. */
 void orr_record_alloc_stages(OrrRecord *record, uint32_t n_stages);
 
 /* An account whose parts are means rounded down: puts the integer remainder to @total_ns on the
