@@ -65,8 +65,7 @@ static void straggler(OrrRuleCase *k) {
     else
         g_string_append_printf(k->advice,
                                "With all parts as they should be up to %s of the throughput of "
-                               "all %u GPUs comes back, with one of them a share of that: leave it "
-                               "out of --perturb to see which.",
+                               "all %u GPUs comes back; one of them alone gives a share of that.",
                                percent.text, r->world_size);
 }
 
