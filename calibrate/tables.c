@@ -139,9 +139,26 @@ static void read_surface(OrrKeys *keys, const char *group, OrrSurface *s) {
         g_autofree char *key = g_strdup_printf("ratio.%u", i);
         uint32_t n = 0;
         g_autofree double *ratio = read_list(keys, group, key, row, RATIO_MIN, RATIO_MAX, &n);
+        if (!ratio && !orr_keys_has(keys, group, key))
+            return; /* those behind it are missing too */
         for (uint32_t j = 0; ratio && j < row; j++)
             s->log_ratio[i * row + j] = log(ratio[j]);
     }
+}
+
+/* Surfaces that the table names and that have no group, of a file that was cut, say: one message.
+ */
+static void complain_of_absent(OrrKeys *keys, char **names, uint32_t n) {
+    g_autoptr(GString) absent = g_string_new(NULL);
+    OrrSurface tried = {0};
+    for (uint32_t i = 0; i < n && i < MAX_SURFACES; i++)
+        if (parse_group_name(names[i], &tried) && !orr_keys_has_group(keys, names[i]))
+            g_string_append_printf(absent, "%s[%s]", absent->len ? ", " : "", names[i]);
+    if (absent->len)
+        orr_keys_complain(keys, "table", "surfaces",
+                          "the file lacks %s; the whole file, or its other surfaces alone, would "
+                          "do",
+                          absent->str);
 }
 
 OrrSurfaceSet *orr_tables_read(OrrKeys *keys) {
@@ -161,16 +178,17 @@ OrrSurfaceSet *orr_tables_read(OrrKeys *keys) {
         orr_keys_complain(keys, "table", "surfaces", "names %u surfaces; at most %u would do", n,
                           MAX_SURFACES);
     set->surfaces = g_new0(OrrSurface, MIN(n, MAX_SURFACES) + 1);
+    complain_of_absent(keys, group, n);
     for (uint32_t i = 0; i < n && i < MAX_SURFACES; i++) {
         OrrSurface *s = &set->surfaces[set->n_surfaces++];
-        if (parse_group_name(group[i], s))
-            read_surface(keys, group[i], s);
-        else
+        if (!parse_group_name(group[i], s))
             orr_keys_complain(
                 keys, "table", "surfaces",
                 "'%s': gemm or attention, a dtype, and perhaps a variant, as gemm.bf16 or "
                 "attention.bf16.causal, would do",
                 group[i]);
+        else if (orr_keys_has_group(keys, group[i]))
+            read_surface(keys, group[i], s);
     }
     return set;
 }

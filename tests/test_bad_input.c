@@ -7,16 +7,21 @@
  *   change FILE: OLD => NEW  in it, once; OLD must be there
  *   append FILE: TEXT        at its end
  *   write FILE: TEXT         a file of that text
+ *   cut FILE: BYTES          its first bytes alone
+ *   disk BYTES               the most that a file may hold, as on a full disk
  *   run ARGUMENTS            of orrery, split as a shell does
  *   exit STATUS
  *   says TEXT                on standard error; any number
+ *   not TEXT                 not on standard error; any number
  *
  * Texts have C's escapes. */
 #include "tests/near.h"
 
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #define LEAST_CASES 60 /* fewer: the table was not read */
@@ -24,7 +29,8 @@
 typedef struct {
     char *name, *arguments;
     GPtrArray *steps; /* lines that make files */
-    GPtrArray *says;
+    GPtrArray *says, *not ;
+    gint64 disk_bytes; /* 0: no limit */
     int status;
 } Case;
 
@@ -53,6 +59,8 @@ static void make_file(const char *folder, const char *step) {
         if (!at)
             fail_msg("\"%s\" is not in %s", what, from);
         text = g_strdup_printf("%.*s%s%s", (int)(at - old), old, by, at + strlen(what));
+    } else if (strcmp(word[0], "cut") == 0) {
+        text = g_strndup(old, MIN(length, g_ascii_strtoull(part[1], NULL, 10)));
     } else {
         g_autofree char *more = g_strcompress(part[1] ? part[1] : "");
         text = g_strconcat(old ? old : "", more, NULL);
@@ -104,6 +112,10 @@ static void check_outcome(const Case *c, int status, const char *out, const char
         if (!strstr(err, c->says->pdata[i]))
             fail_msg("orrery %s: \"%s\" is not said in: %s", c->arguments,
                      (char *)c->says->pdata[i], err);
+    for (guint i = 0; i < c->not ->len; i++)
+        if (strstr(err, c->not ->pdata[i]))
+            fail_msg("orrery %s: \"%s\" is said in: %s", c->arguments, (char *)c->not ->pdata[i],
+                     err);
     if (out[0] && c->status != 1)
         fail_msg("orrery %s: wrote a result: %.200s", c->arguments, out);
     if (strstr(err, "CRITICAL") || strstr(err, "WARNING **") || strstr(err, "Sanitizer"))
@@ -111,8 +123,18 @@ static void check_outcome(const Case *c, int status, const char *out, const char
     assert_true(g_utf8_validate(err, -1, NULL));
 }
 
+/* In the child: no file grows beyond the limit. */
+static void limit_files(gpointer data) {
+    const Case *c = data;
+    if (c->disk_bytes == 0)
+        return;
+    const struct rlimit limit = {(rlim_t)c->disk_bytes, (rlim_t)c->disk_bytes};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
 static void test_case(void **state) {
-    const Case *c = *state;
+    Case *c = *state;
     g_autofree char *folder = g_dir_make_tmp("orrery-bad-XXXXXX", NULL);
     for (guint i = 0; i < c->steps->len; i++)
         make_file(folder, c->steps->pdata[i]);
@@ -126,7 +148,8 @@ static void test_case(void **state) {
     g_autoptr(GError) error = NULL;
     int status = -1;
     if (!g_shell_parse_argv(line, NULL, &argv, &error) ||
-        !g_spawn_sync(folder, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, &out, &err, &status, &error))
+        !g_spawn_sync(folder, argv, NULL, G_SPAWN_DEFAULT, limit_files, c, &out, &err, &status,
+                      &error))
         fail_msg("%s", error->message);
     g_autofree char *after = snapshot(folder);
     remove_folder(folder);
@@ -140,6 +163,7 @@ static Case *case_new(const char *name) {
     c->name = g_strdup(name);
     c->steps = g_ptr_array_new();
     c->says = g_ptr_array_new();
+    c->not = g_ptr_array_new();
     c->status = -1;
     return c;
 }
@@ -149,6 +173,7 @@ static void case_free(gpointer data) {
     g_free(c->name);
     g_ptr_array_unref(c->steps);
     g_ptr_array_unref(c->says);
+    g_ptr_array_unref(c->not );
     g_free(c);
 }
 
@@ -171,6 +196,10 @@ static GPtrArray *read_cases(char **lines) {
             c->status = (int)g_ascii_strtoll(line + 5, NULL, 10);
         } else if (g_str_has_prefix(line, "says ")) {
             g_ptr_array_add(c->says, line + 5);
+        } else if (g_str_has_prefix(line, "not ")) {
+            g_ptr_array_add(c->not, line + 4);
+        } else if (g_str_has_prefix(line, "disk ")) {
+            c->disk_bytes = g_ascii_strtoll(line + 5, NULL, 10);
         } else {
             g_ptr_array_add(c->steps, line);
         }

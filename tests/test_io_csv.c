@@ -73,9 +73,9 @@ static void test_csv_numbers_are_checked_with_their_place(void **state) {
     assert_false(orr_csv_need(csv, lacks, at, &e[0]));
     assert_string_equal(e[0]->message, "t.csv: the header lacks time_ns (there is time_us), q");
     assert_false(orr_csv_int(csv, 1, 0, 0, 10, &i, &e[1]));
-    assert_string_equal(e[1]->message, "t.csv:3: m = 1.5: is not a whole number");
+    assert_string_equal(e[1]->message, "t.csv:3: m = 1.5: is not a whole number; 0 to 10 will do");
     assert_false(orr_csv_number(csv, 1, 1, 0, 10, &d, &e[2]));
-    assert_string_equal(e[2]->message, "t.csv:3: time_us = x: is not a number");
+    assert_string_equal(e[2]->message, "t.csv:3: time_us = x: is not a number; 0 to 10 will do");
     assert_false(orr_csv_number(csv, 2, 1, 0, 10, &d, &e[3]));
     assert_non_null(strstr(e[3]->message, "t.csv:4: time_us = 2 us: \"us\" behind the number"));
     assert_false(orr_csv_number(csv, 2, 0, 10, 20, &d, &e[4]));

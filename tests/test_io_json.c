@@ -117,13 +117,16 @@ static void test_json_getters_tell_the_place(void **state) {
     assert_true(orr_json_bool(json, in, "b", &b, NULL) && b);
     GError *e[5] = {NULL};
     assert_false(orr_json_int(json, in, "y", 0, 3, &i, &e[0]));
-    assert_string_equal(e[0]->message, "c.json:4: n.deep[1].y = 2.5: is not a whole number");
+    assert_string_equal(e[0]->message,
+                        "c.json:4: n.deep[1].y = 2.5: is not a whole number; 0 to 3 will do");
     assert_false(orr_json_int(json, n, "x", 0, 3, &i, &e[1]));
-    assert_string_equal(e[1]->message, "c.json:2: n.x = \"8\": is not a whole number");
+    assert_string_equal(e[1]->message,
+                        "c.json:2: n.x = \"8\": is not a whole number; 0 to 3 will do");
     assert_false(orr_json_int(json, root, "a", 2, 3, &i, &e[2]));
     assert_string_equal(e[2]->message, "c.json:1: a = 1: is out of range; 2 to 3 will do");
     assert_false(orr_json_int(json, n, "deeep", 0, 3, &i, &e[3]));
-    assert_string_equal(e[3]->message, "c.json:2: n.deeep: is missing; there is deep");
+    assert_string_equal(e[3]->message,
+                        "c.json:2: n.deeep: is missing; there is deep; 0 to 3 would do");
     assert_false(orr_json_bool(json, n, "x", &b, &e[4]));
     assert_non_null(strstr(e[4]->message, "is not true or false"));
     for (int k = 0; k < 5; k++)

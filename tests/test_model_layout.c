@@ -138,7 +138,7 @@ static void test_check_refuses_each_by_name(void **state) {
     l.rank_order[0] = ORR_DIM_PP;
     expect_refusal(&m, &l, &b, 0, "rank_order");
     l = sample_layout(1, 0, 2);
-    expect_refusal(&m, &l, &b, 0, "[layout] pp: 0; it must be at least 1");
+    expect_refusal(&m, &l, &b, 0, "[layout] pp: 0; 1 or more would do");
     l = sample_layout(1, 1, 2);
     l.zero_stage = 4;
     expect_refusal(&m, &l, &b, 0, "zero_stage: 4");

@@ -112,6 +112,21 @@ static void test_text_says_why_a_slow_part_makes_a_step_shorter(void **state) {
     }
 }
 
+static void test_text_says_once_what_all_ranks_wait(void **state) {
+    (void)state;
+    for (int is_drawn = 0; is_drawn < 2; is_drawn++) {
+        g_autoptr(OrrRecord) r = full_record();
+        orr_record_add_perturb(r, "jitter", "0.02");
+        r->sound_step_time_ns = r->step_time_ns - 1000000;
+        r->waits = (OrrRecordWaits){.least_ns = 2000000, .median_ns = 2000000, .most_ns = 2000000};
+        r->waits.most_ns += is_drawn;
+        g_autofree char *text = render("text", r);
+        assert_int_equal(strstr(text, "each rank idles 2.000 ms") != NULL, !is_drawn);
+        assert_int_equal(strstr(text, "--unfold draws it") != NULL, !is_drawn);
+        assert_int_equal(strstr(text, "half of them") != NULL, is_drawn);
+    }
+}
+
 static void test_text_keeps_to_its_columns(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = full_record();
@@ -142,6 +157,7 @@ int main(void) {
         cmocka_unit_test(test_csv_quotes_and_holds_accounts),
         cmocka_unit_test(test_text_states_denominators),
         cmocka_unit_test(test_text_says_why_a_slow_part_makes_a_step_shorter),
+        cmocka_unit_test(test_text_says_once_what_all_ranks_wait),
         cmocka_unit_test(test_text_keeps_to_its_columns),
         cmocka_unit_test(test_same_record_gives_same_bytes),
     };

@@ -20,6 +20,7 @@ struct OrrTrace {
     OrrTraceRequest request;
     File *files;
     uint32_t n_files;
+    OrrFolder *folder; /* of a file a rank, else NULL */
 };
 
 static bool open_file(OrrTrace *t, File *f, const char *path, GError **error) {
@@ -33,7 +34,8 @@ static bool open_file(OrrTrace *t, File *f, const char *path, GError **error) {
 
 static bool open_each(OrrTrace *t, GError **error) {
     const OrrTraceRequest *q = &t->request;
-    if (!orr_file_mkdir(q->directory, error))
+    t->folder = orr_folder_make(q->directory, error);
+    if (!t->folder)
         return false;
     for (uint32_t i = 0; i < q->n_ranks; i++) {
         File *f = &t->files[i];
@@ -122,6 +124,7 @@ void orr_trace_free(OrrTrace *t) {
             orr_out_free(f->out);
     }
     g_free(t->files);
+    orr_folder_free(t->folder);
     g_free(t);
 }
 

@@ -3,6 +3,7 @@
  * another profile whose values stand where the file says nothing.
  *
  * Overrides (`--set framework.KEY=VALUE`) find the group by the key, since keys are unique. */
+#include "sim/base/words.h"
 #include "sim/model/params.h"
 #include "workloads/loader_priv.h"
 
@@ -136,6 +137,9 @@ static const struct {
     {"gather", AT(defaults.gather)},
 };
 
+/* Those of the group [framework] itself. */
+static const char *const own_keys[] = {"based_on", "flops_formula", "source", "summary"};
+
 static void read_dtypes(OrrKeys *keys, OrrFramework *f) {
     const char *names[ORR_N_DTYPES + 2] = {"compute"};
     for (int d = 0; d < ORR_N_DTYPES; d++)
@@ -162,7 +166,36 @@ static const char *group_of_key(const char *key) {
     for (size_t i = 0; i < G_N_ELEMENTS(dtype_defaults); i++)
         if (strcmp(dtype_defaults[i].key, key) == 0)
             return "defaults";
-    return "framework"; /* where an unknown key is reported */
+    for (size_t i = 0; i < G_N_ELEMENTS(own_keys); i++)
+        if (strcmp(own_keys[i], key) == 0)
+            return "framework";
+    return NULL;
+}
+
+/* An override whose key no group has: any of all groups might have been meant. */
+static void complain_of_key(OrrKeys *keys, const char *key) {
+    g_autoptr(GPtrArray) known = g_ptr_array_new();
+    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
+        g_ptr_array_add(known, (char *)fields[i].key);
+    for (size_t i = 0; i < G_N_ELEMENTS(dtype_defaults); i++)
+        g_ptr_array_add(known, (char *)dtype_defaults[i].key);
+    for (size_t i = 0; i < G_N_ELEMENTS(own_keys); i++)
+        g_ptr_array_add(known, (char *)own_keys[i]);
+    g_ptr_array_add(known, NULL);
+    const char *tail = strrchr(key, '.'); /* GROUP.KEY of a profile: the key alone would do */
+    g_autofree char *hint =
+        orr_words_hint(tail ? tail + 1 : key, (const char *const *)known->pdata);
+    orr_keys_complain(keys, "framework", key, "unknown key; %s", hint);
+}
+
+static void override(OrrKeys *keys, const OrrOverride *o) {
+    const char *group = group_of_key(o->key);
+    orr_keys_override(keys, group ? group : "framework", o->key, o->value,
+                      o->origin ? o->origin : "--set");
+    if (group)
+        orr_keys_said_as(keys, group, o->key, "framework");
+    else
+        complain_of_key(keys, o->key);
 }
 
 /* Keys that @keys lacks and @base has become its own. */
@@ -220,9 +253,7 @@ OrrFramework *orr_workload_framework(const char *ref, const OrrOverride *overrid
         return NULL;
     for (uint32_t i = 0; i < n_overrides; i++)
         if (g_strcmp0(overrides[i].group, "framework") == 0)
-            orr_keys_override(keys, group_of_key(overrides[i].key), overrides[i].key,
-                              overrides[i].value,
-                              overrides[i].origin ? overrides[i].origin : "--set");
+            override(keys, &overrides[i]);
     if (!inherit(keys, sources, error))
         return NULL;
     g_autoptr(OrrFramework) f = g_new0(OrrFramework, 1);

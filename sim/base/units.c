@@ -79,10 +79,13 @@ bool orr_units_split(const char *text, double *value, const char **unit, GError 
 
 static bool parse_count(const char *text, const char *unit, double value, GError **error) {
     if (value != floor(value) || fabs(value) > 0x1p53)
-        return orr_fail_input(error, "\"%s\" is not a whole number", text);
+        return orr_fail_input(error, "\"%s\" is not a whole number; one such as 8 will do", text);
     for (const char *c = unit; *c; c++)
         if (!g_ascii_isalpha(*c) && *c != '-' && *c != ' ')
-            return orr_fail_input(error, "\"%s\" is not a whole number with a noun", text);
+            return orr_fail_input(error,
+                                  "\"%s\" is not a whole number with a noun; 8 or 8 GPUs, say, "
+                                  "will do",
+                                  text);
     return true;
 }
 
@@ -191,6 +194,22 @@ char *orr_units_double(double value) {
             break;
     }
     return g_strdup(buffer);
+}
+
+char *orr_units_range(double min, double max, OrrDim dim) {
+    if (isinf(min) && isinf(max))
+        return g_strdup("any");
+    g_autofree char *low = orr_units_format(min, dim), *high = orr_units_format(max, dim);
+    if (isinf(max))
+        return g_strdup_printf("%s or more", low);
+    if (isinf(min))
+        return g_strdup_printf("%s or less", high);
+    return min == max ? g_strdup(low) : g_strdup_printf("%s to %s", low, high);
+}
+
+char *orr_units_whole_range(int64_t min, int64_t max) {
+    return orr_units_range(min <= INT64_MIN / 2 ? -INFINITY : (double)min,
+                           max >= INT64_MAX / 2 ? INFINITY : (double)max, ORR_DIM_NONE);
 }
 
 char *orr_units_format(double value, OrrDim dim) {

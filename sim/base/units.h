@@ -36,6 +36,12 @@ bool orr_units_split(const char *text, double *value, const char **unit, GError 
 /* @value of @dim as people read it, unit included: "400 GB/s", "7 %", "8"; g_free. */
 char *orr_units_format(double value, OrrDim dim);
 
+/* What would do, for messages: "8 ms or more", "0 % to 100 %", "3"; an end that is infinite is left
+ * out, and both: "any"; g_free. */
+char *orr_units_range(double min, double max, OrrDim dim);
+/* The same of whole numbers; those near the ends of 64 bits count as infinite. */
+char *orr_units_whole_range(int64_t min, int64_t max);
+
 /* The shortest decimal that reads back as the same double; no locale; g_free. */
 char *orr_units_double(double value);
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#define MAX_WORD 64   /* longer words are not compared: nobody mistypes those */
-#define MAX_LISTED 64 /* the keys of the largest group; more than a message can bear */
+#define MAX_WORD 64    /* longer words are not compared: nobody mistypes those */
+#define MAX_LISTED 128 /* the keys of a framework profile; more than a message can bear */
 
 /* Optimal string alignment distance (Damerau, CACM 7(3), 1964, without repeated edits). */
 guint orr_words_distance(const char *a, const char *b) {

@@ -88,7 +88,8 @@ static OrrOut *open_table(const char *folder, const char *name, GError **error) 
 bool orr_cli_fit_plot(const OrrCalibrateFit *f, const char *folder, GError **error) {
     const char *machine = f->gpu ? f->gpu->name : f->cluster_name;
     const OrrPlotName names[] = {{"machine", machine ? machine : "", 0}};
-    if (!orr_file_mkdir(folder, error))
+    g_autoptr(OrrFolder) made = orr_folder_make(folder, error);
+    if (!made)
         return false;
     if (f->kernels && f->kernels->points->len) {
         g_autoptr(OrrOut) out = open_table(folder, "calibration_kernels", error);

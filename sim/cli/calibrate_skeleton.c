@@ -137,7 +137,8 @@ bool orr_cli_fit_skeletons(const OrrCalibrateFit *f, const char *folder, const c
     const OrrClusterSpec *s = f->cluster ? orr_cluster_spec(f->cluster) : NULL;
     const OrrGpu *gpu = f->gpu ? f->gpu : s->node->gpu;
     g_autofree char *surfaces = name_from(folder, calibration);
-    if (!orr_file_mkdir(folder, error))
+    g_autoptr(OrrFolder) made = orr_folder_make(folder, error);
+    if (!made)
         return false;
     g_autoptr(OrrOut) out = open_in(folder, "gpu.ini", error);
     if (!out)

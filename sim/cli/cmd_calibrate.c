@@ -189,7 +189,10 @@ static void summarise(const OrrCalibrateFit *f) {
 
 static bool write_all(const OrrCli *cli, const OrrCalibrateFit *f, GError **error) {
     const char *folder = orr_cli_value(cli, "files"), *plot = orr_cli_value(cli, "plot");
-    if ((folder && !orr_file_mkdir(folder, error)) || (plot && !orr_file_mkdir(plot, error)))
+    g_autoptr(OrrFolder) files = folder ? orr_folder_make(folder, error) : NULL;
+    g_autoptr(OrrFolder) pictures =
+        plot && (files || !folder) ? orr_folder_make(plot, error) : NULL;
+    if ((folder && !files) || (plot && !pictures))
         return false;
     g_autoptr(OrrOut) out = orr_cli_output(cli, error);
     if (!out)

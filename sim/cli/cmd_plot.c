@@ -94,7 +94,8 @@ static bool run_plot(OrrCli *cli, GError **error) {
         return orr_fail_usage(error, "orrery plot: unknown plot '%s'; %s", only, hint);
     }
     g_autoptr(OrrCliRun) run = orr_cli_run_prepare(cli, orr_cli_argument(cli, 0), error);
-    if (!run || !orr_file_mkdir(folder, error) || !run_with_timeline(run, cli, folder, error))
+    g_autoptr(OrrFolder) made = run ? orr_folder_make(folder, error) : NULL;
+    if (!made || !run_with_timeline(run, cli, folder, error))
         return false;
     const OrrRecord *record = orr_step_record(run->run);
     return write_names(folder, record->job, record, error) &&

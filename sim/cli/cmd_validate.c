@@ -88,7 +88,8 @@ static bool draw(const OrrValidation *v, const char *folder, GError **error) {
     const OrrPlotName names[] = {{"rows", NULL, v->all[ORR_VALIDATED_STEP].rows},
                                  {"mape", NULL, v->all[ORR_VALIDATED_STEP].mape_frac * 100}};
     g_autofree char *table = g_build_filename(folder, "validation.csv", NULL);
-    if (!orr_file_mkdir(folder, error))
+    g_autoptr(OrrFolder) made = orr_folder_make(folder, error);
+    if (!made)
         return false;
     g_autoptr(OrrOut) out = orr_out_open(table, error);
     if (!out)

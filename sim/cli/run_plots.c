@@ -110,7 +110,8 @@ bool orr_cli_run_plots(const OrrRun *run, const char *folder, GError **error) {
     const OrrRunRecord *r = orr_run_record(run);
     bool has_shrunk = false;
     uint32_t n_intervals = 0;
-    if (!orr_file_mkdir(folder, error) || !write_progress(run, folder, &has_shrunk, error) ||
+    g_autoptr(OrrFolder) made = orr_folder_make(folder, error);
+    if (!made || !write_progress(run, folder, &has_shrunk, error) ||
         !write_intervals(run, folder, &n_intervals, error) ||
         !write_table(r, folder, "run_losses.csv", orr_run_losses_table, error) ||
         (r->n_costs > 0 && !write_table(r, folder, "run_cost.csv", orr_run_costs_table, error)) ||

@@ -83,8 +83,8 @@ static bool draw(OrrShareRun *run, const char *folder, GError **error) {
         {"n_jobs", NULL, s->n_jobs},
         {"n_gpus", NULL, (double)s->n_nodes * s->gpus_per_node},
     };
-    if (!orr_file_mkdir(folder, error) ||
-        !write_in(run, folder, "share_occupancy.csv", open_levels, error) ||
+    g_autoptr(OrrFolder) made = orr_folder_make(folder, error);
+    if (!made || !write_in(run, folder, "share_occupancy.csv", open_levels, error) ||
         !write_in(run, folder, "share_jobs.csv", open_spans, error) ||
         !write_waits(r, folder, error) ||
         !orr_plot_names(folder, names, G_N_ELEMENTS(names), error))

@@ -202,31 +202,34 @@ bool orr_csv_fail(const OrrCsv *csv, guint row, int column, GError **error, cons
                           is_named ? (char *)csv->columns->pdata[column] : number, value, what);
 }
 
+static bool fail_number(const OrrCsv *csv, guint row, int column, const char *what, double min,
+                        double max, GError **error) {
+    g_autofree char *range = orr_units_range(min, max, ORR_DIM_NONE);
+    return orr_csv_fail(csv, row, column, error, "%s; %s will do", what, range);
+}
+
 bool orr_csv_number(const OrrCsv *csv, guint row, int column, double min, double max, double *value,
                     GError **error) {
     double v;
     const char *unit;
     if (!orr_units_split(orr_csv_cell(csv, row, column), &v, &unit, NULL))
-        return orr_csv_fail(csv, row, column, error, "is not a number");
+        return fail_number(csv, row, column, "is not a number", min, max, error);
     if (*unit)
         return orr_csv_fail(csv, row, column, error,
                             "\"%s\" behind the number; the unit stands in the header", unit);
-    if (v < min || v > max) {
-        g_autofree char *low = orr_units_double(min), *high = orr_units_double(max);
-        return orr_csv_fail(csv, row, column, error, "is out of range; %s to %s will do", low,
-                            high);
-    }
+    if (v < min || v > max)
+        return fail_number(csv, row, column, "is out of range", min, max, error);
     *value = v;
     return true;
 }
 
 bool orr_csv_int(const OrrCsv *csv, guint row, int column, int64_t min, int64_t max, int64_t *value,
                  GError **error) {
-    double v;
-    if (!orr_csv_number(csv, row, column, (double)min, (double)max, &v, error))
+    double v, low = (double)min, high = MIN((double)max, 0x1p53); /* a double skips those above */
+    if (!orr_csv_number(csv, row, column, low, high, &v, error))
         return false;
-    if (v != floor(v) || fabs(v) > 0x1p53)
-        return orr_csv_fail(csv, row, column, error, "is not a whole number");
+    if (v != floor(v))
+        return fail_number(csv, row, column, "is not a whole number", low, high, error);
     *value = (int64_t)v;
     return true;
 }

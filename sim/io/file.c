@@ -267,10 +267,33 @@ bool orr_file_write(const char *path, const char *text, GError **error) {
     return orr_out_commit(out, error);
 }
 
-bool orr_file_mkdir(const char *path, GError **error) {
-    if (g_mkdir_with_parents(path, 0777) != 0)
-        return orr_fail_env(error, "%s: cannot make this folder: %s", path, g_strerror(errno));
-    return true;
+struct OrrFolder {
+    GPtrArray *made; /* paths, those inside first */
+};
+
+OrrFolder *orr_folder_make(const char *path, GError **error) {
+    g_autoptr(OrrFolder) folder = g_new0(OrrFolder, 1);
+    folder->made = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *at = g_strdup(path);
+    while (!g_file_test(at, G_FILE_TEST_EXISTS)) {
+        char *above = g_path_get_dirname(at);
+        g_ptr_array_add(folder->made, at);
+        at = above;
+    }
+    if (g_mkdir_with_parents(path, 0777) != 0) {
+        orr_fail_env(error, "%s: cannot make this folder: %s", path, g_strerror(errno));
+        return NULL;
+    }
+    return g_steal_pointer(&folder);
+}
+
+void orr_folder_free(OrrFolder *folder) {
+    if (!folder)
+        return;
+    for (guint i = 0; i < folder->made->len; i++)
+        rmdir(folder->made->pdata[i]); /* refused where something came to be in it: that stays */
+    g_ptr_array_unref(folder->made);
+    g_free(folder);
 }
 
 char *orr_file_sha256(const char *text, gsize length) {

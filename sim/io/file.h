@@ -43,8 +43,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrOut, orr_out_free)
 
 /* Writes @text to @path, all or nothing. */
 bool orr_file_write(const char *path, const char *text, GError **error);
-/* Makes a folder and those above it. */
-bool orr_file_mkdir(const char *path, GError **error);
+/* A folder for several files. Made with those above it, where they are not there; what was made and
+ * is still empty when it is freed is removed again, so that a run that fails leaves none. It is to
+ * be freed after the files in it are. Errors: ORR_ERROR_ENV. */
+typedef struct OrrFolder OrrFolder;
+OrrFolder *orr_folder_make(const char *path, GError **error);
+void orr_folder_free(OrrFolder *folder);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrFolder, orr_folder_free)
 /* SHA-256 of a text in hexadecimal; g_free. */
 char *orr_file_sha256(const char *text, gsize length);
 

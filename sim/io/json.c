@@ -128,8 +128,9 @@ bool orr_json_has(JsonObject *object, const char *key) {
     return node && !JSON_NODE_HOLDS_NULL(node);
 }
 
-/* The member, or NULL with @error if it is absent. */
-static JsonNode *need(const OrrJson *json, JsonObject *object, const char *key, GError **error) {
+/* The member, or NULL with @error, which says what would do, if it is absent. */
+static JsonNode *need(const OrrJson *json, JsonObject *object, const char *key, const char *would,
+                      GError **error) {
     JsonNode *node = json_object_get_member(object, key);
     if (node)
         return node;
@@ -140,10 +141,16 @@ static JsonNode *need(const OrrJson *json, JsonObject *object, const char *key, 
     g_ptr_array_add(names, NULL);
     const char *near = orr_words_nearest(key, (const char *const *)names->pdata);
     if (near)
-        orr_json_fail(json, object, key, error, "is missing; there is %s", near);
+        orr_json_fail(json, object, key, error, "is missing; there is %s; %s would do", near,
+                      would);
     else
-        orr_json_fail(json, object, key, error, "is missing");
+        orr_json_fail(json, object, key, error, "is missing; %s would do", would);
     return NULL;
+}
+
+static bool fail_kind(const OrrJson *json, JsonObject *object, const char *key, const char *what,
+                      const char *will, GError **error) {
+    return orr_json_fail(json, object, key, error, "%s; %s will do", what, will);
 }
 
 static bool is_number(JsonNode *node) {
@@ -153,42 +160,39 @@ static bool is_number(JsonNode *node) {
 
 bool orr_json_double(const OrrJson *json, JsonObject *object, const char *key, double min,
                      double max, double *value, GError **error) {
-    JsonNode *node = need(json, object, key, error);
+    g_autofree char *range = orr_units_range(min, max, ORR_DIM_NONE);
+    JsonNode *node = need(json, object, key, range, error);
     if (!node)
         return false;
     if (!is_number(node))
-        return orr_json_fail(json, object, key, error, "is not a number");
+        return fail_kind(json, object, key, "is not a number", range, error);
     double v = json_node_get_double(node);
-    if (!(v >= min && v <= max)) {
-        g_autofree char *low = orr_units_double(min), *high = orr_units_double(max);
-        return orr_json_fail(json, object, key, error, "is out of range; %s to %s will do", low,
-                             high);
-    }
+    if (!(v >= min && v <= max))
+        return fail_kind(json, object, key, "is out of range", range, error);
     *value = v;
     return true;
 }
 
 bool orr_json_int(const OrrJson *json, JsonObject *object, const char *key, int64_t min,
                   int64_t max, int64_t *value, GError **error) {
-    JsonNode *node = need(json, object, key, error);
+    g_autofree char *range = orr_units_whole_range(min, max);
+    JsonNode *node = need(json, object, key, range, error);
     if (!node)
         return false;
     double d = is_number(node) ? json_node_get_double(node) : NAN;
     bool is_int = is_number(node) && json_node_get_value_type(node) == G_TYPE_INT64;
     if (!is_int && !(d == floor(d) && fabs(d) <= 0x1p53))
-        return orr_json_fail(json, object, key, error, "is not a whole number");
+        return fail_kind(json, object, key, "is not a whole number", range, error);
     int64_t v = is_int ? json_node_get_int(node) : (int64_t)d;
     if (v < min || v > max)
-        return orr_json_fail(
-            json, object, key, error,
-            "is out of range; %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " will do", min, max);
+        return fail_kind(json, object, key, "is out of range", range, error);
     *value = v;
     return true;
 }
 
 bool orr_json_bool(const OrrJson *json, JsonObject *object, const char *key, bool *value,
                    GError **error) {
-    JsonNode *node = need(json, object, key, error);
+    JsonNode *node = need(json, object, key, "true or false", error);
     if (!node)
         return false;
     if (!JSON_NODE_HOLDS_VALUE(node) || json_node_get_value_type(node) != G_TYPE_BOOLEAN)
@@ -199,33 +203,36 @@ bool orr_json_bool(const OrrJson *json, JsonObject *object, const char *key, boo
 
 bool orr_json_string(const OrrJson *json, JsonObject *object, const char *key, const char **value,
                      GError **error) {
-    JsonNode *node = need(json, object, key, error);
+    static const char will[] = "a text in quotes";
+    JsonNode *node = need(json, object, key, will, error);
     if (!node)
         return false;
     if (!JSON_NODE_HOLDS_VALUE(node) || json_node_get_value_type(node) != G_TYPE_STRING)
-        return orr_json_fail(json, object, key, error, "is not a string");
+        return fail_kind(json, object, key, "is not a string", will, error);
     *value = json_node_get_string(node);
     return true;
 }
 
 bool orr_json_array(const OrrJson *json, JsonObject *object, const char *key, JsonArray **value,
                     GError **error) {
-    JsonNode *node = need(json, object, key, error);
+    static const char will[] = "a list, [a, b],";
+    JsonNode *node = need(json, object, key, will, error);
     if (!node)
         return false;
     if (!JSON_NODE_HOLDS_ARRAY(node))
-        return orr_json_fail(json, object, key, error, "is not an array");
+        return fail_kind(json, object, key, "is not an array", will, error);
     *value = json_node_get_array(node);
     return true;
 }
 
 bool orr_json_object(const OrrJson *json, JsonObject *object, const char *key, JsonObject **value,
                      GError **error) {
-    JsonNode *node = need(json, object, key, error);
+    static const char will[] = "an object, { \"key\": value },";
+    JsonNode *node = need(json, object, key, will, error);
     if (!node)
         return false;
     if (!JSON_NODE_HOLDS_OBJECT(node))
-        return orr_json_fail(json, object, key, error, "is not an object");
+        return fail_kind(json, object, key, "is not an object", will, error);
     *value = json_node_get_object(node);
     return true;
 }

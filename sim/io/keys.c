@@ -10,7 +10,7 @@
 #include "sim/io/text.h"
 
 #define MAX_KEY_FILE_BYTES (1u << 20) /* ours: a key file is written by hand */
-#define MAX_FLAWS 100                 /* ours: nobody reads more at once */
+#define MAX_FLAWS 20                  /* ours: nobody reads more at once */
 
 static void group_free(gpointer data) {
     KeyGroup *g = data;
@@ -24,6 +24,7 @@ static void entry_free(gpointer data) {
     g_free(e->key);
     g_free(e->value);
     g_free(e->origin);
+    g_free(e->said);
     g_free(e);
 }
 
@@ -143,6 +144,14 @@ void orr_keys_override(OrrKeys *keys, const char *group, const char *key, const 
     e->origin = g_strdup(origin);
 }
 
+void orr_keys_said_as(OrrKeys *keys, const char *group, const char *key, const char *said) {
+    KeyEntry *e = orr_keys__entry(keys, group, key);
+    if (!e || !e->origin)
+        return;
+    g_free(e->said);
+    e->said = g_strdup(said);
+}
+
 const char *orr_keys_name(const OrrKeys *keys) {
     return keys->name;
 }
@@ -213,7 +222,7 @@ static void note_unknown_groups(OrrKeys *keys) {
         KeyGroup *g = keys->groups->pdata[i];
         for (guint j = 0; known->pdata[j] && !g->is_known; j++)
             g->is_known = strcmp(known->pdata[j], g->name) == 0;
-        if (g->is_known)
+        if (g->is_known || g->is_torn)
             continue;
         g_autofree char *hint = orr_words_hint(g->name, (const char *const *)known->pdata);
         g_autofree char *line = g->line ? g_strdup_printf("%u", g->line) : g_strdup(g->origin);
@@ -250,7 +259,6 @@ bool orr_keys_finish(OrrKeys *keys, GError **error) {
         g_string_append_printf(text, "%s%s", i ? "\n" : "",
                                g_array_index(keys->flaws, KeyFlaw, i).text);
     if (keys->flaws->len > MAX_FLAWS)
-        g_string_append_printf(text, "\n%s: and %u more errors", keys->name,
-                               keys->flaws->len - MAX_FLAWS);
+        g_string_append_printf(text, "\n%s: and %u more", keys->name, keys->flaws->len - MAX_FLAWS);
     return orr_fail_input(error, "%s", text->str);
 }

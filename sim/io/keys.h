@@ -22,6 +22,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrKeys, orr_keys_free)
  * ("--set") and stands in messages where a line number would. The key need not exist yet. */
 void orr_keys_override(OrrKeys *keys, const char *group, const char *key, const char *value,
                        const char *origin);
+/* Messages about a value that was overridden then name it as [@said] KEY: as it was written where
+ * keys of several groups are overridden by one name. */
+void orr_keys_said_as(OrrKeys *keys, const char *group, const char *key, const char *said);
 
 const char *orr_keys_name(const OrrKeys *keys);
 const char *orr_keys_text(const OrrKeys *keys, gsize *length); /* whole text, for a checksum */

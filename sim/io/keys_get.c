@@ -13,6 +13,7 @@ static char *place_of(const OrrKeys *keys, const char *group, const char *key, c
     if (!e)
         return g_strdup_printf("%s: [%s] %s", keys->name, group, key);
     g_autofree char *value = orr_text_excerpt(e->value);
+    group = e->said ? e->said : group;
     if (e->origin)
         return g_strdup_printf("%s:%s: [%s] %s = %s", keys->name, e->origin, group, key, value);
     return g_strdup_printf("%s:%u: [%s] %s = %s", keys->name, e->line, group, key, value);
@@ -78,19 +79,9 @@ const char *orr_keys_string(OrrKeys *keys, const char *group, const char *key, c
     return e->value;
 }
 
-/* What would do: "8 ms or more", "0 % to 100 %"; g_free. */
-static char *range_of(OrrDim dim, double min, double max) {
-    g_autofree char *low = orr_units_format(min, dim), *high = orr_units_format(max, dim);
-    if (isinf(max))
-        return g_strdup_printf("%s or more", low);
-    if (isinf(min))
-        return g_strdup_printf("%s or less", high);
-    return g_strdup_printf("%s to %s", low, high);
-}
-
 static void complain_range(OrrKeys *keys, const char *group, const char *key, OrrDim dim,
                            double min, double max) {
-    g_autofree char *range = range_of(dim, min, max);
+    g_autofree char *range = orr_units_range(min, max, dim);
     orr_keys_complain(keys, group, key, "is %s; %s will do",
                       isinf(max)   ? "too small"
                       : isinf(min) ? "too large"
@@ -104,7 +95,7 @@ double orr_keys_number(OrrKeys *keys, const char *group, const char *key, OrrDim
     char *shown = isfinite(fallback) ? orr_units_format(fallback, dim) : NULL;
     KeyEntry *e = ask(keys, group, key, flags, shown, &is_missing);
     if (is_missing) {
-        g_autofree char *range = range_of(dim, min, max);
+        g_autofree char *range = orr_units_range(min, max, dim);
         orr_keys_complain(keys, group, key, "is missing; %s would do", range);
     }
     if (!e)
@@ -130,16 +121,11 @@ static bool noun_fits(const char *seen, const char *noun) {
     return n == m && g_ascii_strncasecmp(seen, noun, n) == 0;
 }
 
-/* The range of a whole number; one without an end in practice has none. */
-static char *whole_range(int64_t min, int64_t max) {
-    return range_of(ORR_DIM_NONE, (double)min, max >= INT64_MAX / 2 ? INFINITY : (double)max);
-}
-
 /* What is wrong with @text as a whole number within the range; NULL: nothing. g_free. */
 static char *whole_flaw(const char *text, const char *noun, int64_t min, int64_t max, double *v) {
     const char *unit;
     g_autoptr(GError) flaw = NULL;
-    g_autofree char *range = whole_range(min, max);
+    g_autofree char *range = orr_units_whole_range(min, max);
     if (!orr_units_split(text, v, &unit, &flaw))
         return g_strdup_printf("%s; a whole number will do, %s", flaw->message, range);
     if (*v != floor(*v))
@@ -158,7 +144,7 @@ int64_t orr_keys_int(OrrKeys *keys, const char *group, const char *key, const ch
     bool is_missing;
     KeyEntry *e = ask(keys, group, key, flags, g_strdup_printf("%" PRId64, fallback), &is_missing);
     if (is_missing) {
-        g_autofree char *range = whole_range(min, max);
+        g_autofree char *range = orr_units_whole_range(min, max);
         orr_keys_complain(keys, group, key, "is missing; %s would do", range);
     }
     if (!e)

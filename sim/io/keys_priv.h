@@ -9,6 +9,7 @@ typedef struct {
     guint line;
     char *origin;  /* of an override that made it; line is 0 */
     bool is_known; /* somebody asked for a key of it */
+    bool is_torn;  /* its line is broken, which has been told */
 } KeyGroup;
 
 typedef struct {
@@ -16,6 +17,7 @@ typedef struct {
     char *key, *value;
     guint line;
     char *origin; /* of an override, else NULL */
+    char *said;   /* group in messages, else NULL: @group */
     bool is_known;
     bool is_bad; /* one error a value is enough */
 } KeyEntry;

@@ -27,6 +27,18 @@ static void cut_comment(char *line) {
         }
 }
 
+/* What a broken group line most likely meant, so that its keys are not told of as well. */
+static const KeyGroup *mend_group(OrrKeys *keys, char *name, guint number) {
+    name[strcspn(name, "[]")] = 0;
+    g_strstrip(name);
+    KeyGroup *old = orr_keys__group(keys, name);
+    if (old)
+        return old;
+    KeyGroup *group = orr_keys__add_group(keys, name, number);
+    group->is_torn = true;
+    return group;
+}
+
 static const KeyGroup *scan_group(OrrKeys *keys, char *line, guint number) {
     char *close = strchr(line, ']');
     bool is_sound = close && close > line + 1 && close[1] == 0;
@@ -37,7 +49,7 @@ static const KeyGroup *scan_group(OrrKeys *keys, char *line, guint number) {
         orr_keys__flaw(keys, number,
                        g_strdup_printf("%s:%u: \"%s\" is not a group; write [name]", keys->name,
                                        number, shown));
-        return NULL;
+        return mend_group(keys, line + 1, number);
     }
     *close = 0;
     KeyGroup *old = orr_keys__group(keys, line + 1);
@@ -50,6 +62,15 @@ static const KeyGroup *scan_group(OrrKeys *keys, char *line, guint number) {
     return old;
 }
 
+/* A line "key value": the key counts as given and told of, so that it is not missing as well. */
+static void mend_pair(OrrKeys *keys, const KeyGroup *group, char *line, guint number) {
+    char *value = line + strcspn(line, " \t");
+    if (*value)
+        *value++ = 0;
+    if (group && is_key_name(line) && !orr_keys__entry(keys, group->name, line))
+        orr_keys__add(keys, group->name, line, value, number)->is_bad = true;
+}
+
 static void scan_pair(OrrKeys *keys, const KeyGroup *group, char *line, guint number) {
     g_autofree char *shown = orr_text_excerpt(line);
     char *equals = strchr(line, '=');
@@ -58,6 +79,7 @@ static void scan_pair(OrrKeys *keys, const KeyGroup *group, char *line, guint nu
                        g_strdup_printf("%s:%u: \"%s\" is neither a group nor a key; write [group] "
                                        "or key = value",
                                        keys->name, number, shown));
+        mend_pair(keys, group, line, number);
         return;
     }
     *equals = 0;
@@ -95,11 +117,9 @@ void orr_keys__scan(OrrKeys *keys) {
             continue;
         cut_comment(line);
         g_strchomp(line);
-        if (*line == '[') {
-            const KeyGroup *next = scan_group(keys, line, i + 1);
-            group = next ? next : group;
-        } else {
+        if (*line == '[')
+            group = scan_group(keys, line, i + 1);
+        else
             scan_pair(keys, group, line, i + 1);
-        }
     }
 }

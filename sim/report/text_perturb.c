@@ -2,6 +2,8 @@
  */
 #include "sim/report/report_priv.h"
 
+#include <string.h>
+
 static void percentiles(const OrrRecord *r, OrrOut *out) {
     const OrrRecordPercentiles *p = &r->percentiles;
     if (p->n_seeds == 0)
@@ -53,6 +55,32 @@ static void price(const OrrRecord *r, OrrOut *out) {
             sound.text, more.text, percent.text);
 }
 
+/* Jitter of a folded step is its mean, the same for all: a draw would tell them apart. */
+static void waits_alike(const OrrRecord *r, OrrOut *out) {
+    OrrFixed each = orr_report__time((double)r->waits.most_ns);
+    bool has_jitter = false;
+    for (uint32_t i = 0; i < r->n_perturbs; i++)
+        has_jitter |= strcmp(r->perturbs[i].what, "jitter") == 0;
+    orr_out_printf(out, "  each rank idles %s for communication and peers%s\n", each.text,
+                   has_jitter ? ": jitter is the mean of all here;\n"
+                                "  --unfold draws it, and tells who waits for whom"
+                              : "");
+}
+
+static void waits(const OrrRecord *r, OrrOut *out) {
+    if (r->waits.least_ns == r->waits.most_ns) {
+        waits_alike(r, out);
+        return;
+    }
+    OrrFixed least = orr_report__time((double)r->waits.least_ns);
+    OrrFixed median = orr_report__time((double)r->waits.median_ns);
+    OrrFixed most = orr_report__time((double)r->waits.most_ns);
+    orr_out_printf(out,
+                   "  ranks idle for communication and peers from %s (rank %u) to %s (rank %u),\n"
+                   "  half of them at most %s\n",
+                   least.text, r->waits.least_rank, most.text, r->waits.most_rank, median.text);
+}
+
 void orr_report__perturbs(const OrrRecord *r, OrrOut *out) {
     percentiles(r, out);
     if (r->n_perturbs == 0)
@@ -61,13 +89,7 @@ void orr_report__perturbs(const OrrRecord *r, OrrOut *out) {
     for (uint32_t i = 0; i < r->n_perturbs; i++)
         orr_out_printf(out, "  %s %s\n", r->perturbs[i].what, r->perturbs[i].value);
     price(r, out);
-    OrrFixed least = orr_report__time((double)r->waits.least_ns);
-    OrrFixed median = orr_report__time((double)r->waits.median_ns);
-    OrrFixed most = orr_report__time((double)r->waits.most_ns);
-    orr_out_printf(out,
-                   "  ranks idle for communication and peers from %s (rank %u) to %s (rank %u),\n"
-                   "  half of them at most %s\n",
-                   least.text, r->waits.least_rank, most.text, r->waits.most_rank, median.text);
+    waits(r, out);
     if (r->n_stragglers > 0)
         orr_out_printf(out, "  %8s %16s\n", "rank", "waited for, ms");
     for (uint32_t i = 0; i < r->n_stragglers; i++) {
