@@ -175,6 +175,8 @@ static void set_out(OrrExec *x, uint32_t id) {
     uint32_t n_unknown = 0;
     if (x->passes)
         __builtin_prefetch(&x->passes->islands[c->island[1]].released);
+    c->stream[0] = x->places[places[0]].stream;
+    c->stream[1] = x->places[places[0]].receive_stream;
     find_ends(x, c);
     for (uint32_t i = 0; i < c->n; i++) {
         int64_t end_ns = x->places[places[i]].due_ns;
@@ -218,6 +220,8 @@ void orr_convoy__arrive(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s
         has_met[i] = orr_exec__meet_pair(x, &x->places[ids[i]], list[i], s, part, start_ns[i]);
         n_met += has_met[i];
     }
+    if (convoy != ORR_NONE && p->is_send)
+        orr_convoy__note_onward(x, convoy);
     if (convoy != ORR_NONE && n_met == n) {
         set_out(x, convoy);
         return;
@@ -362,12 +366,10 @@ static void end_together(OrrExec *x, OrrConvoy *c) {
     int64_t end_ns[ORR_MAX_ISLAND] = {0}, first_ns = INT64_MAX;
     uint32_t n = c->n,
              streams[2] = {x->places[places[0]].stream, x->places[places[0]].receive_stream};
-    orr_convoy__fetch_places(x, c);
+    x->convoys->arrived[c->island[1]] = (uint32_t)(c - x->convoys->convoys);
     tell_places(x, c);
     for (int k = 0; k < 2; k++)
         orr_convoy__members(x, c->island[k], &list[k]);
-    for (int k = 0; k < 2; k++)
-        orr_together__prefetch(x, list[k], n, streams[k]);
     if (c->has_room)
         orr_convoy__prefetch_room(x, c);
     for (uint32_t i = 0; i < n && !c->has_room; i++)

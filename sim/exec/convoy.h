@@ -36,7 +36,11 @@ typedef struct {
     bool is_late;       /* some end before the rest: in the list of the receivers' island */
     bool has_started;   /* one of its transfers has, in the fluid */
     bool is_bound;      /* it will land before anybody can see that some are over in the fluid */
+    uint8_t stream[2];  /* of the senders, of the receivers, when it last set out */
     uint32_t next_late; /* the next of that */
+    /* to fetch ahead only (fetch.c): */
+    uint32_t first_place; /* of its places */
+    uint32_t onward;      /* convoy that left the receivers next when it last ended, or ORR_NONE */
 } __attribute__((aligned(128))) OrrConvoy;
 
 #define ORR_JOINT_OWNER (1u << 31) /* of an activity of the fluid: a convoy, not a place */
@@ -56,7 +60,8 @@ struct OrrConvoys {
     uint32_t n_told;
     uint32_t *ended; /* places of transfers that are over in the fluid, and end with their convoy */
     uint32_t n_ended;
-    uint32_t *late; /* [n_islands] first of those whose ends differ, or ORR_NONE */
+    uint32_t *arrived; /* [n_islands] the last that ended there, or ORR_NONE */
+    uint32_t *late;    /* [n_islands] first of those whose ends differ, or ORR_NONE */
     /* [n_roles][n_calls] of a receive: the call, plus 1, of the pass that may be told late of its
      * end; 0: none */
     uint32_t **late_call;
@@ -103,15 +108,15 @@ void orr_convoy__flow_over(OrrExec *x, OrrConvoy *c);
 void orr_convoy__joints_new(OrrExec *x);
 void orr_convoy__joints_clear(OrrConvoys *v);
 void orr_convoy__prefetch_room(const OrrExec *x, const OrrConvoy *c);
-/* convoy_fetch.c: what ends of transfers touch, of all of a convoy; of those behind the @k-th of
- * OrrConvoys.told, or of `ended`, each time a step further on. */
-void orr_convoy__fetch_places(const OrrExec *x, const OrrConvoy *c);
+/* convoy_fetch.c: the convoy leaves an island behind the one that ended there last. */
+void orr_convoy__note_onward(const OrrExec *x, uint32_t convoy);
+/* What ends of transfers touch, of those behind the @k-th of OrrConvoys.told, or of
+ * `ended`, each time a step further on. */
 void orr_convoy__fetch_told(const OrrExec *x, uint32_t k);
 void orr_convoy__fetch_ended(const OrrExec *x, uint32_t k);
 /* together.c: those that members are at end now, at @end_ns each. */
 void orr_together__complete(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
                             const int64_t *end_ns);
-void orr_together__prefetch(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s);
 void orr_together__go_on(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s);
 
 #endif

@@ -11,10 +11,9 @@ static void fetch_place(const OrrPlace *place) {
     __builtin_prefetch((const char *)place + 64, 1);
 }
 
-void orr_convoy__fetch_places(const OrrExec *x, const OrrConvoy *c) {
-    const uint32_t *places = x->convoys->places + c->first;
-    for (uint32_t i = 0; i < c->n; i++)
-        __builtin_prefetch(&x->places[places[i]], 1);
+static void fetch_convoy(const OrrConvoy *c) {
+    __builtin_prefetch(c, 1);
+    __builtin_prefetch((const char *)c + 64, 1);
 }
 
 /* A transfer starts in the fluid: as a rule those of the other members do soon. */
@@ -33,10 +32,24 @@ void orr_convoy__starts(OrrExec *x, uint32_t id) {
     }
 }
 
+void orr_convoy__note_onward(const OrrExec *x, uint32_t id) {
+    uint32_t before = x->convoys->arrived[x->convoys->convoys[id].island[0]];
+    if (before != ORR_NONE)
+        x->convoys->convoys[before].onward = id;
+}
+
 void orr_convoy__fetch_told(const OrrExec *x, uint32_t k) {
     const OrrConvoys *v = x->convoys;
-    if (k + AHEAD < v->n_told && !(v->told[k + AHEAD] & ORR_JOINT_OWNER))
-        fetch_place(&x->places[v->told[k + AHEAD]]);
+    uint32_t next = k + AHEAD < v->n_told ? v->told[k + AHEAD] : ORR_NONE;
+    if (next == ORR_NONE)
+        return;
+    if (next & ORR_JOINT_OWNER)
+        fetch_convoy(&v->convoys[next & ~ORR_JOINT_OWNER]);
+    else
+        fetch_place(&x->places[next]);
+    next = v->told[k + AHEAD / 2];
+    if (next & ORR_JOINT_OWNER)
+        orr_fluid_prefetch_flow(x->fluid, v->convoys[next & ~ORR_JOINT_OWNER].flow);
 }
 
 void orr_convoy__fetch_ended(const OrrExec *x, uint32_t k) {

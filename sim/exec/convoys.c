@@ -186,6 +186,8 @@ static void add_convoy(OrrExec *x, uint32_t id) {
                      .first = v->n_places,
                      .joint_what = ORR_NONE,
                      .flow = ORR_NONE,
+                     .first_place = v->places[v->n_places],
+                     .onward = ORR_NONE,
                      .next_late = ORR_NONE};
     for (uint32_t i = 0; i < c->n; i++)
         x->places[v->places[c->first + i]].convoy = v->n;
@@ -336,8 +338,9 @@ void orr_exec__convoys_new(OrrExec *x) {
     v->told = g_new(uint32_t, x->n_places + 1);
     v->ended = g_new(uint32_t, x->n_places + 1);
     v->late = g_new(uint32_t, x->n_islands + 1);
+    v->arrived = g_new(uint32_t, x->n_islands + 1);
     for (uint32_t i = 0; i < x->n_islands; i++)
-        v->late[i] = ORR_NONE;
+        v->late[i] = v->arrived[i] = ORR_NONE;
     for (uint32_t kind = 0; kind < ORR_N_GROUPS; kind++)
         for (uint32_t comm = 0; comm < 256; comm++)
             add_convoys(x, kind, comm);
@@ -365,6 +368,7 @@ void orr_exec__convoys_clear(OrrExec *x) {
     g_free(v->told);
     g_free(v->ended);
     g_free(v->late);
+    g_free(v->arrived);
     g_free(v->single);
     orr_convoy__joints_clear(v);
     free(v->convoys);

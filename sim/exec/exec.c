@@ -205,6 +205,7 @@ static void loop(OrrExec *x) {
         if (x->options->progress && (x->n_taken++ & (PROGRESS_EVERY - 1)) == 0)
             tell_progress(x);
         x->n_events += orr_event_class(&e) != ORR_EV_ISLAND;
+        orr_exec__fetch_next(x);
         orr_exec__handle(x, &e);
     }
 }

@@ -209,6 +209,7 @@ typedef struct {
     char *bytes;
     OrrHome *homes;   /* [n_ranks] */
     uint32_t n_slots; /* streams that are used times members */
+    uint32_t block_bytes;
     uint32_t free_ns, start_ns, arrived_ns, lanes, waiting, preds, generations, ended, blockers,
         causes;
     uint32_t owner_ns, idle_from_ns, host_base_ns, outer, n_synced;
@@ -415,6 +416,8 @@ void orr_exec__count_booked(OrrExec *x, const OrrReserve *r, int change);
 void orr_exec__room_prefetch(const OrrExec *x, const OrrPlace *place);
 void orr_exec__room_give(OrrExec *x, uint32_t place);
 void orr_exec__room_hold(OrrExec *x, uint32_t place);
+/* fetch.c: what the next event of the queue will touch */
+void orr_exec__fetch_next(const OrrExec *x);
 /* exec.c */
 void orr_exec__handle(OrrExec *x, const OrrEvent *e);
 void orr_exec__show(const OrrExec *x, const OrrSpan *span);

@@ -59,7 +59,7 @@ void orr_exec__store_new(OrrExec *x, const OrrBoundGroup *tp) {
     for (x->n_members = 1; x->n_members < most;)
         x->n_members *= 2;
     st->n_slots = find_rows(x) * x->n_members;
-    uint32_t bytes = lay_out(st, x->n_members);
+    uint32_t bytes = st->block_bytes = lay_out(st, x->n_members);
     st->homes = orr_large_new((n_ranks + 1) * sizeof *st->homes);
     for (uint32_t r = 0; r < n_ranks; r++)
         st->homes[r].line = x->island_of[r] * (bytes / ORR_LINE);

@@ -3,7 +3,6 @@
 #include "sim/exec/cause.h"
 #include "sim/exec/convoy.h"
 #include "sim/exec/lane.h"
-#include "sim/exec/pass.h"
 
 #define MOST_WAITS 8u
 
@@ -194,35 +193,6 @@ void orr_exec__wake_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t left = local; left; left &= left - 1)
             orr_exec__try_start(x, list[i], __builtin_ctz(left));
-}
-
-/* Of @n entries of @size from @first on. */
-static void prefetch(const void *first, gsize size, uint32_t n) {
-    for (gsize i = 0; i < n * size; i += ORR_LINE)
-        __builtin_prefetch((const char *)first + i, 1);
-}
-
-/* What the end of items of stream @s of all members touches. */
-void orr_together__prefetch(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
-    uint32_t first = list[0];
-    prefetch(orr_exec__joint_lane(x, first, s), sizeof(OrrLane), 1);
-    prefetch(orr_exec__free_ns(x, first, s), sizeof(int64_t), n);
-    prefetch(orr_exec__start_ns(x, first, s), sizeof(int64_t), n);
-    prefetch(orr_exec__arrived_ns(x, first, s), sizeof(int64_t), n);
-    prefetch(orr_exec__pred(x, first, s), sizeof(OrrPredecessor), n);
-    if (x->ended_mask & 1u << s)
-        prefetch(orr_exec__ended(x, first, s), sizeof(OrrEnded), n);
-    if (x->charged_mask & 1u << s)
-        for (int i = 0; i < 2; i++)
-            prefetch(ORR_STORED(x, first, blockers, OrrBlocker) + i * x->store.n_slots +
-                         x->row_at[s],
-                     sizeof(OrrBlocker), n);
-    for (uint32_t k = ORR_STREAM_COMPUTE; k <= ORR_STREAM_TP; k++) {
-        prefetch(orr_exec__joint_lane(x, first, k), sizeof(OrrLane), 1);
-        prefetch(orr_exec__free_ns(x, first, k), sizeof(int64_t), n);
-    }
-    if ((x->charged_mask & 1u << s) && x->passes)
-        prefetch(&x->passes->begins.blocker[list[0]], sizeof(OrrEnded), n);
 }
 
 /* What the items cost, for the sums. */
