@@ -54,6 +54,27 @@ row "the same, ecmp-hash, 4:1" 10 0 all_reduce 1GiB -c meta-24k-roce:1024 NCCL_A
 row "hierarchical all_reduce, 8 x 2,048 ranks" 20 2048 all_reduce 1GiB -c h100-ib:16384 \
     NCCL_ALGO=hierarchical
 
+# Growth with ranks, with the exponent between each size and the one before.
+grow() { # NAME SIZES... -- ARGUMENTS with @ for the size
+    local name=$1 sizes=() size
+    shift
+    while [ "$1" != -- ]; do sizes+=("$1"); shift; done
+    shift
+    for size in "${sizes[@]}"; do
+        echo "$size $(measure "${@//@/$size}")"
+    done | awk -v name="$name" '{
+        printf "%-34s %8d ranks %9.3f s %9.1f MiB %9d flows", name, $1, $2, $5, $3
+        if (NR > 1 && $2 > 0 && time > 0)
+            printf "  exponent of time %.2f, of memory %.2f", log($2 / time) / log($1 / size),
+                log($5 / memory) / log($1 / size)
+        print ""
+        size = $1; time = $2; memory = $5}'
+}
+printf '\ngrowth\n'
+grow "all_to_all" 256 512 1024 2048 -- all_to_all 1GiB -c h100-ib:@
+grow "ring all_reduce, ecmp-hash, 4:1" 512 1024 2048 4096 -- all_reduce 1GiB -c meta-24k-roce:@ \
+    NCCL_ALGO=Ring --set cluster.routing=ecmp-hash --set cluster.leaf_oversubscription=4
+
 printf '\nsolver: random pairs on a tree of 16,384 hosts without oversubscription, paths by hash\n'
 make -s bench_net
 for flows in 1000 10000 30000 100000; do

@@ -78,15 +78,17 @@ awk -v one="$one" -v many="$many" 'BEGIN {
     printf "%-44s %9.1f times one seed (limit 12)\n", "llama3-8b-128, speeds drawn, 64 seeds", many / one}'
 
 # Growth: time and memory against one size at a time, with the exponent of a straight line in
-# logarithms.
+# logarithms, and that between the two largest, where start-up counts least.
 fit() { # NAME; lines: size and what median says
     awk -v name="$1" '
         {printf "%-34s %8d %9.4f s %9.1f MiB %8d ranks executed\n", name, $1, $2, $3, $5
+         last_x = x; last_y = y; last_z = z
          x = log($1); y = log($2); z = log($3); n++
          sx += x; sy += y; sz += z; sxx += x * x; sxy += x * y; sxz += x * z}
         END {d = n * sxx - sx * sx
-             printf "%-34s exponent of time %.2f, of memory %.2f\n", name,
-                 (n * sxy - sx * sy) / d, (n * sxz - sx * sz) / d}'
+             printf "%-34s exponent of time %.2f (%.2f at the end), of memory %.2f (%.2f)\n", name,
+                 (n * sxy - sx * sy) / d, (y - last_y) / (x - last_x),
+                 (n * sxz - sx * sz) / d, (z - last_z) / (x - last_x)}'
 }
 
 grow() { # NAME SIZES... -- OPTIONS with @ for the size
@@ -116,16 +118,20 @@ grow_large "405b folded, DP, whole pods" 384 768 1536 3072 6144
 tiny=(tiny-pipeline --set model.hidden=1024 --set model.head_dim=128 --set layout.vpp=1
     --set schedule.name=1f1b --set "batch.micro=1 sequence")
 four=(--set layout.tp=2 --set layout.pp=2 --set layout.dp=1 --set "job.cluster=fat_tree:4 node:4 gpu:h100")
-for mode in "" --unfold; do
-    echo "mode: ${mode:-folded}"
-    grow "data-parallel ranks" 64 256 1024 4096 -- "${tiny[@]}" --set layout.tp=1 --set layout.pp=1 \
-        --set layout.sequence_parallel=no --set layout.dp=@ --set "batch.global=@ sequences" \
-        --set "job.cluster=fat_tree:@ node:8 gpu:h100" $mode
+grow_mode() { # NAME OPTIONS...
+    echo "mode: $1"
+    shift
+    grow "data-parallel ranks" 64 256 1024 4096 16384 -- "${tiny[@]}" --set layout.tp=1 \
+        --set layout.pp=1 --set layout.sequence_parallel=no --set layout.dp=@ \
+        --set "batch.global=@ sequences" --set "job.cluster=fat_tree:@ node:8 gpu:h100" "$@"
     grow "micro-batches" 16 64 256 1024 -- "${tiny[@]}" "${four[@]}" \
-        --set "batch.global=@ sequences" $mode
+        --set "batch.global=@ sequences" "$@"
     grow "layers" 16 64 256 1024 -- "${tiny[@]}" "${four[@]}" --set model.layers=@ \
-        --set "batch.global=16 sequences" $mode
-done
+        --set "batch.global=16 sequences" "$@"
+}
+grow_mode folded
+grow_mode --unfold --unfold
+grow_mode "speeds drawn" "${drawn[@]}"
 
 # Detailed collectives and the solver.
 "$top/bench/net.sh" "$scale"

@@ -31,11 +31,13 @@ done | xargs -P "${FUZZ_JOBS:-$(nproc)}" -I NAME sh -c '
     ./fuzz_NAME --inputs $FUZZ_INPUTS --seconds $FUZZ_SECONDS --seed $FUZZ_SEED 2>&1' || failed=1
 [ -d "$FUZZ_SAMPLES/files" ] || exit $failed
 echo "with the sample files:"
+FUZZ_SHARE=$((FUZZ_SECONDS >= 5 ? FUZZ_SECONDS / 5 : 1)) # 0 would be no limit
+export FUZZ_SHARE
 echo "$samples" | xargs -P "${FUZZ_JOBS:-$(nproc)}" -I LINE sh -c '
     set -- LINE
     target=$1 more=
     shift
     for folder; do more="$more --more $FUZZ_SAMPLES/$folder"; done
-    ./fuzz_$target $more --inputs $FUZZ_INPUTS --seconds $((FUZZ_SECONDS / 5)) \
+    ./fuzz_$target $more --inputs $FUZZ_INPUTS --seconds $FUZZ_SHARE \
         --seed $FUZZ_SEED 2>&1' || failed=1
 exit $failed
