@@ -73,7 +73,7 @@ static void test_keys_all_errors_at_once_in_line_order(void **state) {
     orr_keys_bool(keys, "layout", "sp", false, 0);
     check_says(
         keys,
-        "f.ini:1: \"x = 1\" stands before any [group]\n"
+        "f.ini:1: \"x = 1\" stands before any [group]; write [name] above it\n"
         "f.ini:4: [layout] tp = 4: this key stands in line 3 already (8); keep one\n"
         "f.ini:5: [layout] pp = many: \"many\" is not a number; a whole number will do, 1 to 64\n"
         "f.ini:6: [layout] dpp = 2: unknown key; did you mean pp?\n"

@@ -248,10 +248,10 @@ static bool check_length(const OrrStepRun *run, GError **error) {
             sum += segment_ns[p->calls[p->roles[r].first_call + i].segment];
         if (sum >= MAX_STEP_NS / 64)
             return orr_fail_input(error,
-                                  "the kernels of a step take %" G_GINT64_FORMAT
-                                  " hours, more than the 39 that "
-                                  "are simulated; a smaller model, "
+                                  "%s: the kernels of a step take %" G_GINT64_FORMAT
+                                  " hours, more than the 39 that are simulated; a smaller model, "
                                   "fewer tokens or more ranks would do",
+                                  run->job->file ? run->job->file : run->job->name,
                                   (int64_t)(sum * 1e-9 / 3600));
     }
     return true;

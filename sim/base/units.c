@@ -66,7 +66,7 @@ bool orr_units_split(const char *text, double *value, const char **unit, GError 
     char *end = NULL;
     double v = g_ascii_strtod(text, &end);
     if (!isfinite(v))
-        return orr_fail_input(error, "\"%s\" is too large", text);
+        return orr_fail_input(error, "\"%s\" is too large; a smaller number would do", text);
     if (*end == ',' || *end == '.' || *end == '_')
         return orr_fail_input(error, "\"%s\" has a separator in its number; write the digits alone",
                               text);
@@ -117,7 +117,7 @@ bool orr_units_parse(const char *text, OrrDim dim, double *value, GError **error
         return orr_fail_input(error, "unit \"%.*s\" does not fit here; %s will do", (int)length,
                               unit, dims[dim].names);
     if (!isfinite(v * factor))
-        return orr_fail_input(error, "\"%s\" is too large", text);
+        return orr_fail_input(error, "\"%s\" is too large; a smaller number would do", text);
     /* dividing by a power of ten rounds once; multiplying by 0.01 would round twice */
     *value = dim == ORR_DIM_FRACTION && factor != 1 ? v / 100 : v * factor;
     return true;

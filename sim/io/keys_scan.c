@@ -88,7 +88,7 @@ static void scan_pair(OrrKeys *keys, const KeyGroup *group, char *line, guint nu
     if (!is_key_name(key))
         flaw = "is not a key; letters, digits and _ - . : / + will do";
     else if (!group)
-        flaw = "stands before any [group]";
+        flaw = "stands before any [group]; write [name] above it";
     if (flaw) {
         orr_keys__flaw(keys, number,
                        g_strdup_printf("%s:%u: \"%s\" %s", keys->name, number,
