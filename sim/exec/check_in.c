@@ -8,6 +8,8 @@
 #include "sim/exec/cause.h"
 #include "sim/exec/pass.h"
 
+#include <string.h>
+
 /* For each of the two lanes by itself: what differs between them is known then. */
 #define ORR_INLINE inline __attribute__((always_inline))
 
@@ -76,32 +78,19 @@ static inline uint32_t count_of(const OrrPassNeed *need, uint32_t step) {
     return need->steps_back <= step ? (step - need->steps_back) * need->in_step + need->n : 0;
 }
 
-/* Lane @k of the rank has all that it waits for from outside: notes since when, and what came last.
- * What is older than the last of its stream ended before anything that counts: see consider in
- * lane.c. */
-static ORR_INLINE void begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32_t k,
-                             const Call *call) {
-    const OrrPassNeed *needs = call->needs->needs[k];
-    uint32_t s = orr_pass_lane[k], cause = s, n = call->needs->n[k];
-    int64_t at_ns = *orr_exec__free_ns(x, r, s);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t q = needs[i].stream;
-        int64_t end_ns = *orr_exec__free_ns(x, r, q);
-        bool is_later = end_ns > at_ns || (end_ns == at_ns && cause != s && q < cause);
-        if (is_later && orr_exec__lane(x, r, q)->completed == count_of(&needs[i], call->step)) {
-            at_ns = end_ns;
-            cause = q;
-        }
-    }
+/* Lane @k of the rank has had all that it waits for from outside since @at_ns, last of all item
+ * @index of stream @cause. */
+static ORR_INLINE void note_begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32_t k,
+                                  uint32_t key, int64_t at_ns, uint32_t cause, uint32_t index) {
     const OrrBegins *b = &x->passes->begins;
     b->begin_ns[r][k] = at_ns;
     b->state[r].cause[k] = cause;
-    b->index[r][k] = orr_exec__lane(x, r, cause)->completed - 1;
-    b->key[r][k] = call->key;
+    b->index[r][k] = index;
+    b->key[r][k] = key;
     if (b->made)
         b->made[r][k] = orr_exec__last_cause(x, r, cause);
     if (k == 1) {
-        if (cause != s)
+        if (cause != orr_pass_lane[k])
             b->blocker[r] = *orr_exec__ended(x, r, cause);
         return;
     }
@@ -110,8 +99,57 @@ static ORR_INLINE void begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32
         orr_pass__note_rates(x, pass, r);
     else
         orr_pass__begin_rates(x, r);
-    pass->n_begun++;
-    pass->key = call->key;
+}
+
+/* Whether stream @q, which ended at @end_ns, is what came last. */
+static inline bool is_last(int64_t end_ns, uint32_t q, int64_t at_ns, uint32_t cause, uint32_t s) {
+    return end_ns > at_ns || (end_ns == at_ns && cause != s && q < cause);
+}
+
+/* Notes since when lane @k of the rank has all, and what came last. What is older than the last of
+ * its stream ended before anything that counts: see consider in lane.c. */
+static void begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32_t k, const Call *call) {
+    const OrrPassNeed *needs = call->needs->needs[k];
+    uint32_t s = orr_pass_lane[k], cause = s;
+    int64_t at_ns = *orr_exec__free_ns(x, r, s);
+    for (uint32_t i = 0; i < call->needs->n[k]; i++) {
+        uint32_t q = needs[i].stream;
+        int64_t end_ns = *orr_exec__free_ns(x, r, q);
+        if (is_last(end_ns, q, at_ns, cause, s) &&
+            orr_exec__lane(x, r, q)->completed == count_of(&needs[i], call->step)) {
+            at_ns = end_ns;
+            cause = q;
+        }
+    }
+    note_begin(x, pass, r, k, call->key, at_ns, cause, orr_exec__lane(x, r, cause)->completed - 1);
+    pass->n_begun += k == 0;
+    pass->key = k == 0 ? call->key : pass->key;
+}
+
+/* The same of all members, who are alike. */
+static ORR_INLINE void begin_all(OrrExec *x, OrrIslandPass *pass, uint32_t k, const Call *call) {
+    const OrrPassNeed *needs = call->needs->needs[k];
+    uint32_t s = orr_pass_lane[k], cause[ORR_MAX_ISLAND];
+    int64_t at_ns[ORR_MAX_ISLAND];
+    memcpy(at_ns, orr_exec__free_ns(x, pass->first, s), pass->n * sizeof *at_ns);
+    for (uint32_t m = 0; m < pass->n; m++)
+        cause[m] = s;
+    for (uint32_t i = 0; i < call->needs->n[k]; i++) {
+        uint32_t q = needs[i].stream;
+        const int64_t *end_ns = orr_exec__free_ns(x, pass->first, q);
+        if (orr_exec__joint_lane(x, pass->first, q)->completed != count_of(&needs[i], call->step))
+            continue;
+        for (uint32_t m = 0; m < pass->n; m++)
+            if (is_last(end_ns[m], q, at_ns[m], cause[m], s)) {
+                at_ns[m] = end_ns[m];
+                cause[m] = q;
+            }
+    }
+    for (uint32_t m = 0; m < pass->n; m++)
+        note_begin(x, pass, pass->list[m], k, call->key, at_ns[m], cause[m],
+                   orr_exec__joint_lane(x, pass->first, cause[m])->completed - 1);
+    pass->n_begun += k == 0 ? pass->n : 0;
+    pass->key = k == 0 ? call->key : pass->key;
 }
 
 /* The first that lane @k has not got, an external stream if there is; ORR_N_STREAMS: none. */
@@ -229,8 +267,8 @@ static bool have_begun(OrrExec *x, OrrIslandPass *pass, const Call *call, uint32
     orr_exec__block_all_on(x, pass->list, pass->n, s, missing, need);
     orr_exec__hold_all(x, pass->list, pass->n, s,
                        missing < ORR_N_STREAMS && x->is_external[missing]);
-    for (uint32_t m = 0; m < pass->n && missing == ORR_N_STREAMS; m++)
-        begin(x, pass, pass->list[m], k, call);
+    if (missing == ORR_N_STREAMS)
+        begin_all(x, pass, k, call);
     return missing == ORR_N_STREAMS;
 }
 

@@ -363,6 +363,10 @@ void orr_exec__remember_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32
                             uint32_t asker, const OrrPastEnd *ends);
 bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, uint32_t index,
                       OrrPastEnd *end);
+/* The same of the members of the island of @r, side by side, and their records; NULL: they do not
+ * lie together. */
+const int64_t *orr_exec__recall_all(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker,
+                                    uint32_t index, const uint32_t **causes);
 /* block.c */
 void orr_exec__block_start(OrrExec *x, uint32_t r, const OrrItem *item, int64_t start_ns);
 void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);

@@ -152,21 +152,21 @@ void orr_exec__remember_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32
         x->pasts.cause[row + m] = ends[m].cause;
 }
 
-static bool recall_joint(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, uint32_t index,
-                         OrrPastEnd *end) {
+const int64_t *orr_exec__recall_all(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker,
+                                    uint32_t index, const uint32_t **causes) {
+    if (x->pasts.of[s][asker] == UINT8_MAX)
+        return NULL;
     gsize at = joint_at(x, r, s, asker);
     const OrrJointPast *joint = &x->pasts.joint[at];
     for (uint32_t i = 0; i < joint->n; i++) {
         uint32_t e = (joint->first + i) % ORR_JOINT_ENDS;
         gsize row = (at * ORR_JOINT_ENDS + e) * x->n_members;
-        row += x->store.homes[r].member;
         if (joint->index[e] != index)
             continue;
-        *end = (OrrPastEnd){x->pasts.end_ns[row], index,
-                            x->pasts.cause ? x->pasts.cause[row] : ORR_NONE};
-        return true;
+        *causes = x->pasts.cause ? x->pasts.cause + row : NULL;
+        return x->pasts.end_ns + row;
     }
-    return false;
+    return NULL;
 }
 
 /* The end of item @index of the stream; false if the asker has asked for a later one before, or the
@@ -175,8 +175,13 @@ bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, 
                       OrrPastEnd *end) {
     if (x->pasts.of[s][asker] == UINT8_MAX)
         return false;
-    if (recall_joint(x, r, s, asker, index, end))
+    const uint32_t *causes;
+    const int64_t *ends_ns = orr_exec__recall_all(x, r, s, asker, index, &causes);
+    uint32_t member = x->store.homes[r].member;
+    if (ends_ns) {
+        *end = (OrrPastEnd){ends_ns[member], index, causes ? causes[member] : ORR_NONE};
         return true;
+    }
     OrrOwnPast *own = own_of(x, r, s, asker);
     drop_before(own, index);
     if (own->n == 0 || own->entry[own->first].index != index)

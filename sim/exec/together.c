@@ -63,31 +63,72 @@ typedef struct {
     bool has_wait;
 } Ready;
 
-/* As orr_lane__consider has it. Returns the streams that are not there yet, a bit each. */
-static inline uint32_t look_at_waits(const OrrExec *x, uint32_t r, uint32_t s, const Waits *waits,
-                                     Ready *y) {
-    uint32_t missing = 0;
-    *y = (Ready){*orr_exec__free_ns(x, r, s), orr_exec__lane(x, r, s)->completed - 1, ORR_NONE, s,
-                 false};
-    for (uint32_t k = 0; k < waits->n; k++) {
-        uint32_t q = waits->stream[k], need = waits->need[k], cause = ORR_NONE;
-        const OrrLane *o = orr_exec__lane(x, r, q);
-        int64_t end = *orr_exec__free_ns(x, r, q);
-        if (o->completed < need) {
-            missing |= 1u << q;
-            continue;
-        }
-        if (o->completed > need) {
-            OrrPastEnd past;
-            if (x->is_external[q] || !orr_exec__recall(x, r, q, s, need - 1, &past))
-                continue;
-            end = past.end_ns;
-            cause = past.cause;
-        }
-        if (end > y->ready_ns || (end == y->ready_ns && y->has_wait && q < y->stream))
-            *y = (Ready){end, need - 1, cause, q, true};
+/* An item of stream @q that ended at @end_ns counts if it was the last so far. */
+static inline void see(Ready *y, int64_t end_ns, uint32_t index, uint32_t cause, uint32_t q) {
+    if (end_ns > y->ready_ns || (end_ns == y->ready_ns && y->has_wait && q < y->stream))
+        *y = (Ready){end_ns, index, cause, q, true};
+}
+
+/* The same of an item that is not the last of its stream, as stream @s asks; */
+static void see_past(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint32_t index,
+                     Ready *y) {
+    OrrPastEnd past;
+    if (!x->is_external[q] && orr_exec__recall(x, r, q, s, index, &past))
+        see(y, past.end_ns, index, past.cause, q);
+}
+
+/* and of all members. */
+static void see_all_past(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t q,
+                         uint32_t index, Ready *ready) {
+    const uint32_t *causes;
+    const int64_t *end_ns = orr_exec__recall_all(x, list[0], q, s, index, &causes);
+    for (uint32_t i = 0; i < n; i++)
+        if (end_ns)
+            see(&ready[i], end_ns[i], index, causes ? causes[i] : ORR_NONE, q);
+        else
+            see_past(x, list[i], s, q, index, &ready[i]);
+}
+
+/* One of the items that the heads wait for, as orr_lane__consider has it. Returns the members that
+ * lack it. */
+static uint32_t look_at_wait(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
+                             uint32_t q, uint32_t need, Ready *ready) {
+    const OrrLane *first = orr_exec__joint_lane(x, list[0], q);
+    const int64_t *free_ns = orr_exec__free_ns(x, list[0], q);
+    uint32_t n_lacking = 0;
+    if (!first->is_apart && first->completed < need)
+        return n;
+    if (!first->is_apart && first->completed > need) {
+        see_all_past(x, list, n, s, q, need - 1, ready);
+        return 0;
     }
-    return missing;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t completed = first->is_apart ? first[i].completed : need;
+        n_lacking += completed < need;
+        if (completed == need)
+            see(&ready[i], free_ns[i], need - 1, ORR_NONE, q);
+        else if (completed > need)
+            see_past(x, list[i], s, q, need - 1, &ready[i]);
+    }
+    return n_lacking;
+}
+
+/* All of them; which streams are not there yet, a bit each. False: not the same for all. */
+static bool look_at_waits(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
+                          const Waits *waits, Ready *ready, uint32_t *missing) {
+    const int64_t *free_ns = orr_exec__free_ns(x, list[0], s);
+    uint32_t last = orr_exec__joint_lane(x, list[0], s)->completed - 1;
+    *missing = 0;
+    for (uint32_t i = 0; i < n; i++)
+        ready[i] = (Ready){free_ns[i], last, ORR_NONE, s, false};
+    for (uint32_t k = 0; k < waits->n; k++) {
+        uint32_t q = waits->stream[k];
+        uint32_t n_lacking = look_at_wait(x, list, n, s, q, waits->need[k], ready);
+        if (n_lacking > 0 && n_lacking < n)
+            return false;
+        *missing |= n_lacking > 0 ? 1u << q : 0;
+    }
+    return true;
 }
 
 /* The stream that heads wait for first of all: an external one if there is. */
@@ -98,10 +139,9 @@ static void block(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, cons
     orr_exec__block_all_on(x, list, n, s, w.missing ? w.first_missing : ORR_N_STREAMS, w.need);
 }
 
-/* The head of stream @s, which the host has issued by @issue_ns, starts. */
-static int64_t start(OrrExec *x, uint32_t r, uint32_t s, const Ready *y, int64_t issue_ns) {
-    OrrPredecessor *before = orr_exec__pred(x, r, s);
-    int64_t start_ns = MAX(y->ready_ns, issue_ns);
+/* The head of stream @s of a member, which the host has issued by @issue_ns, starts. */
+static void note_start(OrrExec *x, uint32_t r, uint32_t s, const Ready *y, int64_t issue_ns,
+                       OrrPredecessor *before) {
     before->pred = y->has_wait ? ORR_PRED_WAIT : ORR_PRED_PREVIOUS;
     before->stream = y->stream;
     before->index = y->index;
@@ -113,8 +153,19 @@ static int64_t start(OrrExec *x, uint32_t r, uint32_t s, const Ready *y, int64_t
     before->is_issue_bound = issue_ns > y->ready_ns;
     if (before->is_issue_bound)
         orr_lane__note_issue_bound(x, r, s);
-    *orr_exec__start_ns(x, r, s) = *orr_exec__arrived_ns(x, r, s) = start_ns;
-    return start_ns;
+}
+
+/* Those of all, @issue_ns of the host's time behind its base. */
+static void start(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, const Ready *ready,
+                  int64_t issue_ns, int64_t *start_ns) {
+    OrrPredecessor *before = orr_exec__pred(x, list[0], s);
+    const int64_t *base_ns = orr_exec__host_base_ns(x, list[0]);
+    int64_t *starts_ns = orr_exec__start_ns(x, list[0], s);
+    int64_t *arrived_ns = orr_exec__arrived_ns(x, list[0], s);
+    for (uint32_t i = 0; i < n; i++) {
+        note_start(x, list[i], s, &ready[i], base_ns[i] + issue_ns, &before[i]);
+        start_ns[i] = starts_ns[i] = arrived_ns[i] = MAX(ready[i].ready_ns, base_ns[i] + issue_ns);
+    }
 }
 
 /* The head of each, in step. False: each must be asked for itself, nothing has changed. */
@@ -132,16 +183,14 @@ static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_
     const OrrItem *item = orr_exec__head(x, list[0], s);
     const OrrCallRow *row = &role->rows[l->call], *all = &role->rows[role->n_calls];
     uint32_t syncs = l->step * all->syncs_before + row->syncs_before + item->n_syncs_before;
-    uint32_t missing = 0;
+    uint32_t missing;
     if (!find_waits(x, list[0], s, item, &waits))
         return false;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t lacks = look_at_waits(x, list[i], s, &waits, &ready[i]);
-        if (i == 0)
-            missing = lacks;
-        if (lacks != missing || !orr_exec__has_synced(x, list[i], syncs))
+    for (uint32_t i = 0; i < n && syncs > 0; i++)
+        if (!orr_exec__has_synced(x, list[i], syncs))
             return false;
-    }
+    if (!look_at_waits(x, list, n, s, &waits, ready, &missing))
+        return false;
     if (missing) {
         block(x, list, n, s, &waits);
         return true;
@@ -150,9 +199,7 @@ static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_
     orr_exec__block_all_on(x, list, n, s, ORR_N_STREAMS, 0);
     orr_exec__joint_lane(x, list[0], s)->state = ORR_LANE_RUNNING;
     orr_exec__joint_lane(x, list[0], s)->pending = 1;
-    for (uint32_t i = 0; i < n; i++)
-        start_ns[i] =
-            start(x, list[i], s, &ready[i], *orr_exec__host_base_ns(x, list[i]) + issue_ns);
+    start(x, list, n, s, ready, issue_ns, start_ns);
     orr_convoy__arrive(x, list, n, s, x->bound->program->p2ps[item->what].first_part, start_ns);
     return true;
 }
@@ -198,13 +245,14 @@ void orr_exec__wake_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s
 /* What the items cost, for the sums. */
 static void sum_up(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, const OrrItem *item,
                    const int64_t *end_ns) {
+    const int64_t *arrived_ns = orr_exec__arrived_ns(x, list[0], s);
+    const int64_t *start_ns = orr_exec__start_ns(x, list[0], s);
     int64_t count = 0, transfer_ns = 0, wait_ns = 0;
     for (uint32_t i = 0; i < n; i++) {
-        int64_t arrived_ns = *orr_exec__arrived_ns(x, list[i], s);
         int64_t weight = x->bound->weight[list[i]];
         count += weight;
-        transfer_ns += (end_ns[i] - arrived_ns) * weight;
-        wait_ns += (arrived_ns - *orr_exec__start_ns(x, list[i], s)) * weight;
+        transfer_ns += (end_ns[i] - arrived_ns[i]) * weight;
+        wait_ns += (arrived_ns[i] - start_ns[i]) * weight;
     }
     OrrCommSum *sum = orr_exec__sum_of(x, orr_exec__lane(x, list[0], s)->step, item);
     sum->count += (double)count;
@@ -215,16 +263,17 @@ static void sum_up(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, con
 void orr_together__complete(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
                             const int64_t *end_ns) {
     const OrrItem *item = orr_exec__head(x, list[0], s);
+    int64_t *free_ns = orr_exec__free_ns(x, list[0], s);
     sum_up(x, list, n, s, item, end_ns);
-    for (uint32_t i = 0; i < n; i++) {
-        if (orr_exec__is_probed(x, list[i])) {
-            x->now_ns = end_ns[i];
+    for (uint32_t i = 0; x->options->probe && i < n; i++) {
+        x->now_ns = end_ns[i];
+        if (orr_exec__is_probed(x, list[i]))
             orr_lane__probe(x, list[i], s, item);
-        }
-        if (x->ended_mask & 1u << s)
-            orr_lane__leave_trail(x, list[i], s, item);
-        *orr_exec__free_ns(x, list[i], s) = end_ns[i];
     }
+    for (uint32_t i = 0; (x->ended_mask & 1u << s) && i < n; i++)
+        orr_lane__leave_trail(x, list[i], s, item);
+    for (uint32_t i = 0; i < n; i++)
+        free_ns[i] = end_ns[i];
     OrrLane *l = orr_exec__joint_lane(x, list[0], s);
     l->completed++;
     l->state = ORR_LANE_BLOCKED;
