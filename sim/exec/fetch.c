@@ -70,6 +70,14 @@ static ORR_INLINE void fetch_local(const OrrExec *x, uint32_t island, uint32_t s
     fetch_row(x, island, st->free_ns, x->row_at[s], sizeof(int64_t));
 }
 
+/* What passes, and waits for their input, are charged to as a rule. */
+static const uint8_t charged[] = {ORR_OWN_INTERFERENCE,
+                                  ORR_OWN_BUBBLE,
+                                  ORR_OWN_EXPOSED_FIRST + ORR_COMM_TP,
+                                  ORR_OWN_EXPOSED_FIRST + ORR_COMM_PP,
+                                  ORR_OWN_STRAGGLER,
+                                  ORR_OWN_HOST};
+
 /* What the next pass of an island, of which @r is the first member, asks for. */
 static ORR_INLINE void fetch_pass(const OrrExec *x, uint32_t island, uint32_t r) {
     const OrrStore *st = &x->store;
@@ -93,8 +101,8 @@ static ORR_INLINE void fetch_pass(const OrrExec *x, uint32_t island, uint32_t r)
     fetch_row(x, island, st->host_base_ns, 0, sizeof(int64_t));
     fetch_row(x, island, st->outer, 0, 2 * sizeof(uint32_t));
     fetch_row(x, island, st->n_synced, 0, sizeof(uint32_t));
-    for (uint32_t o = 0; o < ORR_N_OWNERS; o++)
-        fetch_row(x, island, st->owner_ns, o * n, sizeof(int64_t));
+    for (uint32_t i = 0; i < G_N_ELEMENTS(charged); i++)
+        fetch_row(x, island, st->owner_ns, charged[i] * n, sizeof(int64_t));
 }
 
 /* Ends of the compute stream that stream @s will ask for. */
@@ -106,6 +114,22 @@ static ORR_INLINE void fetch_past(const OrrExec *x, uint32_t island, uint32_t s)
     gsize n_ends = ORR_JOINT_ENDS * x->n_members;
     fetch(&x->pasts.joint[at], sizeof *x->pasts.joint);
     fetch(x->pasts.end_ns + at * n_ends, n_ends * sizeof(int64_t));
+}
+
+static ORR_INLINE void fetch_work(const OrrPasses *p, const OrrPassWork *w) {
+    const OrrPassStart *starts = (const OrrPassStart *)(w + 1);
+    const OrrPassMember *members = (const OrrPassMember *)(starts + p->most_members);
+    const int64_t *ends = (const int64_t *)(members + p->most_members);
+    gsize n_items = (gsize)p->most_members * p->most_items;
+    fetch(w, (gsize)((const char *)(members + 1) - (const char *)w));
+    for (uint32_t m = 1; m < p->most_members; m++)
+        fetch(members + m, 1);
+    fetch(ends, ORR_PASS_LANES * p->most_items * sizeof *ends);
+    fetch(ends + ORR_PASS_LANES * n_items, p->most_items * sizeof(OrrPassWait));
+}
+
+void orr_pass__fetch_work(const OrrPasses *p, const OrrPassWork *w) {
+    fetch_work(p, w);
 }
 
 /* What a convoy touches when it sets out. */
@@ -150,7 +174,10 @@ static ORR_INLINE void fetch_island(const OrrExec *x, uint32_t id) {
     const OrrConvoys *v = x->convoys;
     if (!x->passes)
         return;
-    fetch_pass(x, id, x->passes->islands[id].first);
+    const OrrIslandPass *pass = &x->passes->islands[id];
+    fetch_pass(x, id, pass->first);
+    if (pass->work)
+        fetch_work(x->passes, pass->work);
     if (v->arrived[id] != ORR_NONE)
         fetch_onward(x, id, &v->convoys[v->arrived[id]]);
 }

@@ -211,6 +211,8 @@ uint32_t orr_pass__call_of(const OrrCompiledRole *role, uint32_t s, uint32_t cou
 bool orr_pass__is_one_role_each(const OrrExec *x);
 bool orr_pass__is_tight(const OrrExec *x, const OrrCompiledRole *role, uint32_t c);
 OrrPassWork *orr_pass__work_new(const OrrPasses *p);
+/* fetch.c: what evaluating a pass in @w touches, where its members do the same. */
+void orr_pass__fetch_work(const OrrPasses *p, const OrrPassWork *w);
 /* Whether the host has issued all of call @key before the first of the members begins it. */
 bool orr_pass__is_host_ahead(const OrrExec *x, uint32_t r, uint32_t key);
 /* Whether the call can be a pass beside communication that slows kernels. */

@@ -329,27 +329,21 @@ static void find_passes(OrrExec *x) {
     }
 }
 
+/* In one piece, so that where to fetch it ahead is known by its address: fetch.c. */
 OrrPassWork *orr_pass__work_new(const OrrPasses *p) {
-    uint32_t n = p->most_members;
-    OrrPassWork *w = g_new0(OrrPassWork, 1);
-    w->starts = g_new0(OrrPassStart, n);
-    w->members = g_new0(OrrPassMember, n);
-    w->ends = g_new0(int64_t, (gsize)n * p->most_items * ORR_PASS_LANES + 1);
-    w->waits = g_new0(OrrPassWait, (gsize)n * p->most_items + 1);
+    gsize n = p->most_members, n_items = n * p->most_items;
+    OrrPassWork *w = orr_large_new(sizeof *w + n * (sizeof *w->starts + sizeof *w->members) +
+                                   n_items * (ORR_PASS_LANES * sizeof(int64_t) + sizeof *w->waits));
+    w->starts = (OrrPassStart *)(w + 1);
+    w->members = (OrrPassMember *)(w->starts + n);
+    w->ends = (int64_t *)(w->members + n);
+    w->waits = (OrrPassWait *)(w->ends + n_items * ORR_PASS_LANES);
     for (uint32_t m = 0; m < n; m++) {
         w->members[m].end_ns[0] = w->ends + (gsize)2 * m * p->most_items;
         w->members[m].end_ns[1] = w->ends + (gsize)(2 * m + 1) * p->most_items;
         w->members[m].waits = w->waits + (gsize)m * p->most_items;
     }
     return w;
-}
-
-static void work_free(OrrPassWork *w) {
-    g_free(w->starts);
-    g_free(w->members);
-    g_free(w->ends);
-    g_free(w->waits);
-    g_free(w);
 }
 
 /* What is always the same of the island of @r. */
@@ -424,16 +418,15 @@ void orr_exec__passes_clear(OrrExec *x) {
     }
     for (uint32_t i = 0; i < x->n_islands; i++) {
         g_free(p->islands[i].changes);
-        if (p->islands[i].work)
-            work_free(p->islands[i].work);
+        free(p->islands[i].work);
     }
     for (OrrPassWork *w = p->spare, *next; w; w = next) {
         next = w->next;
-        work_free(w);
+        free(w);
     }
     orr_pass__classes_clear(x);
     orr_pass__needs_clear(x);
-    work_free(p->whole);
+    free(p->whole);
     g_free(p->calls);
     g_free(p->tp_askers);
     g_free(p->owners);

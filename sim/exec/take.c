@@ -52,6 +52,8 @@ static OrrPassWork *take_work(OrrExec *x) {
     if (!w)
         return orr_pass__work_new(p);
     p->spare = w->next;
+    if (p->spare) /* the next island that begins a pass will ask for it, as a rule soon */
+        orr_pass__fetch_work(p, p->spare);
     return w;
 }
 
