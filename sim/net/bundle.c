@@ -16,7 +16,8 @@
 typedef struct {
     const OrrActivity *a;
     uint32_t n, hash;
-    uint32_t at[ORR_FLUID_MAX_KEY]; /* uses of watched links */
+    uint32_t at[ORR_FLUID_MAX_KEY];   /* uses of watched links */
+    uint32_t ring[ORR_FLUID_MAX_KEY]; /* of twins: record of their ring; else ORR_FLUID_NIL */
 } Key;
 
 static uint64_t mix(uint64_t h, uint64_t value) {
@@ -30,8 +31,13 @@ static Key key_of(const OrrFluid *f, const OrrActivity *a) {
     for (uint32_t u = 0; u < a->n_uses; u++) {
         if (!f->links[a->uses[u].constraint].is_watched)
             continue;
-        key.at[key.n++] = u;
-        h = mix(mix(h, a->uses[u].constraint), orr_fluid__factor(&a->uses[u]));
+        uint32_t link = a->uses[u].constraint, ring = orr_fluid__ring_beside(f, a, link);
+        key.at[key.n] = u;
+        key.ring[key.n++] = ring;
+        uint64_t which = link;
+        if (ring != ORR_FLUID_NIL)
+            which = UINT64_C(1) << 32 | f->activities[f->records[ring].activity].bundle;
+        h = mix(mix(h, which), orr_fluid__factor(&a->uses[u]));
     }
     key.hash = (uint32_t)h;
     return key;
@@ -44,8 +50,11 @@ static bool has_key(const OrrFluid *f, const OrrBundle *b, const Key *key) {
     for (uint32_t i = 0; i < key->n; i++) {
         const OrrUse *use = &key->a->uses[key->at[i]];
         const OrrWatched *w = &f->uses[b->first_use + i];
-        if (w->link != use->constraint || w->coef != use->coef ||
-            w->factor != orr_fluid__factor(use))
+        bool is_same =
+            key->ring[i] == ORR_FLUID_NIL
+                ? w->link == use->constraint
+                : orr_fluid__is_twin_of(f, b->first_use + i, use->constraint, key->ring[i]);
+        if (!is_same || w->coef != use->coef || w->factor != orr_fluid__factor(use))
             return false;
     }
     return true;
@@ -177,7 +186,8 @@ void orr_fluid__drop_use(OrrFluid *f, uint32_t use) {
         relocate(f, last, use);
 }
 
-static uint32_t new_bundle(OrrFluid *f, const OrrActivity *a, uint64_t ceiling, uint32_t n_uses) {
+static uint32_t new_bundle(OrrFluid *f, const Key *key, uint64_t ceiling) {
+    const OrrActivity *a = key->a;
     uint32_t id = f->free_bundle;
     if (id != ORR_FLUID_NIL) {
         f->free_bundle = f->bundles[id].next_alike;
@@ -203,7 +213,7 @@ static uint32_t new_bundle(OrrFluid *f, const OrrActivity *a, uint64_t ceiling, 
                      .weight = a->weight,
                      .largest_coef = a->largest_coef,
                      .most_members = UINT32_MAX,
-                     .use_class = (uint8_t)orr_fluid__class(n_uses)};
+                     .use_class = (uint8_t)orr_fluid__class(key->n)};
     b->first_use = orr_fluid__take_block(&f->use_blocks, b->use_class);
     grow_uses(f);
     for (uint32_t u = 0; u < a->n_uses; u++)
@@ -220,8 +230,11 @@ static uint32_t new_bundle(OrrFluid *f, const OrrActivity *a, uint64_t ceiling, 
 
 static void drop_bundle(OrrFluid *f, uint32_t id) {
     OrrBundle *b = &f->bundles[id];
-    for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
+    for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++) {
         link_out(f, u);
+        if (!b->is_own && orr_fluid__is_stand_in(f, f->uses[u].link))
+            orr_fluid__leave_stand_in(f, b, u);
+    }
     orr_fluid__give_block(&f->use_blocks, b->use_class, b->first_use);
     if (b->first_member != ORR_FLUID_NIL)
         orr_fluid__give_block(&f->member_blocks, b->member_class, b->first_member);
@@ -239,9 +252,20 @@ static void join(OrrFluid *f, uint32_t activity, uint32_t bundle) {
     f->activities[activity].is_placed = true;
     orr_fluid__add_member(f, b, activity);
     for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
-        orr_fluid__count_in(f, u);
+        if (b->is_own || !orr_fluid__is_stand_in(f, f->uses[u].link))
+            orr_fluid__count_in(f, u);
     b->has_other = true;
     orr_fluid__move(f, bundle);
+}
+
+/* It is to join the bundle. */
+static void make_twins(OrrFluid *f, const Key *key, uint32_t bundle) {
+    for (uint32_t i = 0; i < key->n; i++) {
+        if (key->ring[i] == ORR_FLUID_NIL)
+            continue;
+        orr_fluid__begin_stand_in(f, f->bundles[bundle].first_use + i);
+        orr_fluid__make_twin(f, key->a->uses[key->at[i]].constraint, key->ring[i]);
+    }
 }
 
 static void stand_alone(OrrFluid *f, uint32_t activity) {
@@ -289,9 +313,11 @@ void orr_fluid__place(OrrFluid *f, uint32_t activity, uint64_t ceiling) {
             return;
         }
         if (bundle == ORR_FLUID_NIL) {
-            bundle = new_bundle(f, a, ceiling, key.n);
+            bundle = new_bundle(f, &key, ceiling);
             if (is_small)
                 enter_table(f, bundle, key.hash);
+        } else {
+            make_twins(f, &key, bundle);
         }
         join(f, activity, bundle);
         return;
@@ -301,6 +327,8 @@ void orr_fluid__place(OrrFluid *f, uint32_t activity, uint64_t ceiling) {
 void orr_fluid__unplace(OrrFluid *f, uint32_t activity) {
     OrrActivity *a = &f->activities[activity];
     a->is_placed = false;
+    if (a->n_uses > ORR_FLUID_MAX_KEY)
+        orr_fluid__part_twins(f, a);
     if (a->bundle == ORR_FLUID_NIL) {
         a->finish = orr_fluid__left(f, a);
         orr_fluid__no_end(f, activity);
@@ -311,7 +339,10 @@ void orr_fluid__unplace(OrrFluid *f, uint32_t activity) {
     orr_fluid__drop_member(f, b, activity);
     a->bundle = ORR_FLUID_NIL;
     for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
-        orr_fluid__count_out(f, u);
+        if (b->is_own || !orr_fluid__is_stand_in(f, f->uses[u].link))
+            orr_fluid__count_out(f, u);
+    if (!b->is_own)
+        orr_fluid__end_twins(f, a);
     if (b->n_members == 0) {
         drop_bundle(f, bundle);
         return;

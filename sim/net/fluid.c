@@ -12,12 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_TABLE 64u /* keys of bundles; grows by doubling */
+#define FIRST_TABLE 64u     /* keys of bundles; grows by doubling */
+#define LINKS_A_STAND_IN 8u /* ours: so many twins at least are worth one */
 
 OrrFluid *orr_fluid_new(const uint64_t *capacity, uint32_t n_links) {
     OrrFluid *f = g_new0(OrrFluid, 1);
     f->n_links = n_links;
-    f->links = orr_large_new((n_links + 1) * sizeof *f->links);
+    f->cap_stand_ins = n_links / LINKS_A_STAND_IN;
+    f->links = orr_large_new((n_links + f->cap_stand_ins + 1) * sizeof *f->links);
     for (uint32_t l = 0; l < n_links; l++) {
         g_assert(capacity[l] < ORR_MAX_CAPACITY);
         f->links[l].capacity = capacity[l];
@@ -66,6 +68,7 @@ void orr_fluid_free(OrrFluid *f) {
                       f->relaxed.ids,
                       f->lowered.ids,
                       f->crowded.ids,
+                      f->free_stand_ins.ids,
                       f->heap,
                       f->risers,
                       f->problem.rate,
@@ -94,6 +97,16 @@ void orr_fluid__mark_dirty(OrrFluid *f, uint32_t link) {
         return;
     f->links[link].is_dirty = true;
     orr_fluid__push(&f->dirty, link);
+}
+
+void orr_fluid__mark_closed(OrrFluid *f, const OrrActivity *a) {
+    if (a->bundle == ORR_FLUID_NIL)
+        return;
+    const OrrBundle *b = &f->bundles[a->bundle];
+    for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
+        if (f->links[f->uses[u].link].mode == ORR_LINK_CLOSED &&
+            !orr_fluid__is_stand_in(f, f->uses[u].link))
+            orr_fluid__mark_dirty(f, f->uses[u].link);
 }
 
 uint32_t orr_fluid__take_block(OrrBlocks *blocks, uint32_t class) {
@@ -172,13 +185,9 @@ static void set_top(OrrFluid *f, OrrActivity *a, uint64_t top) {
 
 /* The links of its bundle have one more. */
 static void note_newcomer(OrrFluid *f, const OrrActivity *a) {
-    if (a->bundle == ORR_FLUID_NIL)
-        return;
-    const OrrBundle *b = &f->bundles[a->bundle];
-    for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
-        if (f->links[f->uses[u].link].mode == ORR_LINK_CLOSED)
-            orr_fluid__mark_dirty(f, f->uses[u].link);
-    f->n_fresh += b->n_uses;
+    orr_fluid__mark_closed(f, a);
+    if (a->bundle != ORR_FLUID_NIL)
+        f->n_fresh += f->bundles[a->bundle].n_uses;
 }
 
 static void join_links(OrrFluid *f, uint32_t id) {
@@ -228,6 +237,7 @@ void orr_fluid__begin(OrrFluid *f, uint32_t id, uint32_t n_rows, OrrWide left) {
     OrrActivity *a = &f->activities[id];
     a->finish = left;
     join_links(f, id);
+    orr_fluid__part_twins(f, a);
     uint64_t ceiling = orr_fluid__guess(f, a);
     orr_fluid__pledge(f, a, 0, ceiling);
     orr_fluid__place(f, id, ceiling);
@@ -254,6 +264,8 @@ static void note_leaver(OrrFluid *f, const OrrActivity *a) {
         return;
     const OrrBundle *b = &f->bundles[a->bundle];
     for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++) {
+        if (orr_fluid__is_stand_in(f, f->uses[u].link))
+            continue;
         if (f->links[f->uses[u].link].level != ORR_LEVEL_NONE)
             orr_fluid__mark_dirty(f, f->uses[u].link);
         orr_fluid__relax(f, f->uses[u].link);
@@ -271,6 +283,7 @@ static uint64_t bytes_of(OrrWide work) {
 OrrWide orr_fluid__remove(OrrFluid *f, uint32_t activity) {
     OrrActivity *a = &f->activities[activity];
     g_assert(a->is_live);
+    a->is_live = false;
     note_leaver(f, a);
     orr_fluid__leave_rows(f, a);
     orr_fluid__pledge(f, a, orr_fluid__ceiling(f, a), 0);
@@ -288,7 +301,6 @@ OrrWide orr_fluid__remove(OrrFluid *f, uint32_t activity) {
     }
     if (a->n_uses > 0)
         orr_fluid__give_block(&f->record_blocks, orr_fluid__class(a->n_uses), a->first_record);
-    a->is_live = false;
     a->next_free = f->free_activity;
     f->free_activity = activity;
     return a->finish;

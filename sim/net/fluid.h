@@ -99,6 +99,7 @@ typedef struct {
     uint64_t solves, solved_activities; /* links whose level was set, or solves of everything;
                                          * bundles on them, summed */
     uint64_t moves;                     /* bundles whose rate changed */
+    uint64_t twins;                     /* links that another came to stand for */
 } OrrFluidStats;
 void orr_fluid_stats(const OrrFluid *f, OrrFluidStats *stats);
 

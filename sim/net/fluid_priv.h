@@ -1,6 +1,6 @@
 /* Private to sim/net: the state that fluid.c (activities come and go), joint.c (those of several
- * equal ones), row.c (their links), bundle.c (who moves alike),
- * watch.c (which links may bind), ends.c (who ends next), settle.c and settle_all.c (rates) and
+ * equal ones), row.c (their links), bundle.c (who moves alike), twins.c (links alike), watch.c
+ * (which links may bind), ends.c (who ends next), settle.c and settle_all.c (rates) and
  * fluid_check.c share. */
 #ifndef ORR_NET_FLUID_PRIV_H
 #define ORR_NET_FLUID_PRIV_H
@@ -115,6 +115,7 @@ typedef struct {
     uint32_t n_uses;                   /* both */
     uint32_t round, seen;              /* the last look, and search, that saw it */
     uint8_t mode;                      /* OrrLinkMode */
+    bool is_twin : 1;                  /* another stands in for it: twins.c */
     bool is_dirty : 1, is_relaxed : 1; /* in the lists of OrrFluid */
     bool is_raised : 1;                /* its level, at once, in the search `seen` */
     bool is_sound : 1;                 /* left and rising are those of its goal */
@@ -173,14 +174,16 @@ typedef struct {
 } OrrRiser;
 
 struct OrrFluid {
-    OrrLinkState *links;
-    OrrWide *link_done; /* bytes of ended activities, in 1/ORR_COEF_ONE; NULL: not counted */
+    OrrLinkState *links; /* [n_links + cap_stand_ins] */
+    OrrWide *link_done;  /* bytes of ended activities, in 1/ORR_COEF_ONE; NULL: not counted */
     uint32_t n_links;
     OrrRow *rows;
     uint32_t n_rows, cap_rows;
     uint32_t *row_of; /* [n_links] or ORR_FLUID_NIL; NULL: there are no rows */
     uint32_t *row_links;
     uint32_t n_row_links;
+    uint32_t n_stand_ins, n_known_stand_ins, cap_stand_ins; /* links that stand for twins */
+    OrrIdList free_stand_ins;
     OrrActivity *activities;
     uint32_t n_activities, cap_activities, free_activity;
     OrrRecord *records;
@@ -294,10 +297,17 @@ static inline uint32_t orr_fluid__class(uint32_t n) {
     return n <= 1 ? 0 : 32 - (uint32_t)__builtin_clz(n - 1);
 }
 
+static inline bool orr_fluid__is_stand_in(const OrrFluid *f, uint32_t link) {
+    return link >= f->n_links;
+}
+
 /* fluid.c */
 uint32_t orr_fluid__take_block(OrrBlocks *blocks, uint32_t class);
 void orr_fluid__give_block(OrrBlocks *blocks, uint32_t class, uint32_t first);
 void orr_fluid__mark_dirty(OrrFluid *f, uint32_t link);
+/* The same for all links of the activity's bundle that ask where each member stops: it has come
+ * there. A stand-in has one member whoever comes. */
+void orr_fluid__mark_closed(OrrFluid *f, const OrrActivity *a);
 /* What the activity, with so many rows, uses of the link; cost: a visit of its uses. */
 OrrWide orr_fluid__factor_on(const OrrFluid *f, const OrrActivity *a, uint32_t n_rows,
                              uint32_t link);
@@ -334,7 +344,25 @@ void orr_fluid__place(OrrFluid *f, uint32_t activity, uint64_t ceiling);
 void orr_fluid__unplace(OrrFluid *f, uint32_t activity);
 void orr_fluid__add_use(OrrFluid *f, uint32_t bundle, uint32_t record, const OrrUse *use);
 void orr_fluid__drop_use(OrrFluid *f, uint32_t use);
-/* watch.c */
+/* twins.c: the record of the ring that shares the watched link with the activity, if that is to be
+ * a twin; ORR_FLUID_NIL: it can't be. */
+uint32_t orr_fluid__ring_beside(const OrrFluid *f, const OrrActivity *a, uint32_t link);
+/* Whether the link of a bundle's use, or what it stands for, is like one with the ring of @record.
+ */
+bool orr_fluid__is_twin_of(const OrrFluid *f, uint32_t use, uint32_t link, uint32_t record);
+/* The bundle of the use is to have more members: its link is a twin from now on, if it is none. */
+void orr_fluid__begin_stand_in(OrrFluid *f, uint32_t use);
+/* The bundle of the use is gone; it has no more to stand for, when all is settled. */
+void orr_fluid__leave_stand_in(OrrFluid *f, const OrrBundle *b, uint32_t use);
+void orr_fluid__end_stand_in(OrrFluid *f, uint32_t stand_in);
+/* Its send is in a bundle that has a stand-in for it, and the ring of @record is on that. */
+void orr_fluid__make_twin(OrrFluid *f, uint32_t link, uint32_t record);
+/* The send, which has been taken out, has its links to itself: they are twins no more. */
+void orr_fluid__end_twins(OrrFluid *f, const OrrActivity *a);
+/* The activity is to come to its links, or to go: sends on those that are twins are placed anew. */
+void orr_fluid__part_twins(OrrFluid *f, const OrrActivity *a);
+/* watch.c: to where it belongs now; if it stops elsewhere there its links hear of it. */
+void orr_fluid__place_anew(OrrFluid *f, uint32_t activity);
 void orr_fluid__pledge(OrrFluid *f, const OrrActivity *a, uint64_t from, uint64_t to);
 /* Watches the link, if what is pledged on it brings it over. */
 bool orr_fluid__watch_if_full(OrrFluid *f, uint32_t link);
@@ -347,6 +375,8 @@ void orr_fluid__rebundle(OrrFluid *f);
 /* Raises ceilings that rates have passed; whether that gave anything to solve. */
 bool orr_fluid__raise(OrrFluid *f);
 void orr_fluid__relax(OrrFluid *f, uint32_t link);
+/* Whether a ceiling is so high above a rate that it is worth the visits to lower it. */
+bool orr_fluid__is_far_below(uint64_t rate, uint64_t ceiling);
 /* Lowers ceilings and drops links from sight, when all is settled. */
 void orr_fluid__lower(OrrFluid *f);
 /* reserve.c: whoever holds room on crowded links leaves them. */

@@ -118,6 +118,8 @@ void orr_fluid__be_quiet(OrrFluid *f, uint32_t link) {
     l->mode = ORR_LINK_QUIET;
     l->is_sound = false;
     l->slack = slack;
+    /* just full: it hears of who comes to stop higher, be it at the rate that he has */
+    bool is_tight = slack < 0;
     uint64_t extra = share(slack / 2, l->unit); /* half of it for all, half for who asks */
     for (int i = 0; i < 2; i++)
         for (uint32_t u = l->first[i]; u != ORR_FLUID_NIL; u = f->uses[u].next) {
@@ -125,6 +127,7 @@ void orr_fluid__be_quiet(OrrFluid *f, uint32_t link) {
             above = MIN(above, extra);
             l->slack -= (OrrSlack)f->uses[u].total * above;
             f->use_free[u] += above;
+            f->use_free[u] -= is_tight && f->use_free[u] > 1;
         }
 }
 

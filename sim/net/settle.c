@@ -80,7 +80,7 @@ static bool is_concerned(OrrFluid *f, const OrrBundle *b, const Stop *old, uint3
     const OrrWatched *w = &f->uses[use];
     OrrLinkState *l = &f->links[w->link];
     if (l->mode == ORR_LINK_QUIET)
-        return !orr_fluid__allow(f, use, orr_fluid__rate_at(b, b->stop));
+        return b->stop > old->stop && !orr_fluid__allow(f, use, orr_fluid__rate_at(b, b->stop));
     uint64_t stop = orr_fluid__stop_without(b, w->link);
     uint64_t old_stop = old->stop_link == w->link ? old->next_stop : old->stop;
     if (stop == old_stop || (stop >= l->goal && old_stop >= l->goal))
@@ -262,7 +262,7 @@ static void commit(OrrFluid *f) {
             f->stats.moves++;
             orr_fluid__progress(b, f->now_ns);
             b->rate = rate;
-            if (rate < b->ceiling / 2)
+            if (orr_fluid__is_far_below(rate, b->ceiling))
                 orr_fluid__push(&f->lowered, id);
         }
         b->has_other = false;
@@ -273,9 +273,8 @@ static void commit(OrrFluid *f) {
     f->moved.n = 0;
 }
 
-void orr_fluid_settle(OrrFluid *f, int64_t now_ns) {
-    g_assert(now_ns >= f->now_ns);
-    f->now_ns = now_ns;
+/* Rates of all, with what is watched as it is or comes into sight. */
+static void find_rates(OrrFluid *f) {
     do {
         orr_fluid__clear_crowded(f);
         /* a quarter: about where one solve of everything is as fast as the search */
@@ -288,8 +287,16 @@ void orr_fluid_settle(OrrFluid *f, int64_t now_ns) {
         f->dirty.n = 0;
     } while (orr_fluid__raise(f) || f->crowded.n > 0);
     commit(f);
-    if (f->lowered.n == 0 && f->relaxed.n == 0)
-        return;
-    orr_fluid__lower(f);
-    commit(f);
+}
+
+void orr_fluid_settle(OrrFluid *f, int64_t now_ns) {
+    g_assert(now_ns >= f->now_ns);
+    f->now_ns = now_ns;
+    do {
+        find_rates(f);
+        if (f->lowered.n == 0 && f->relaxed.n == 0)
+            return;
+        orr_fluid__lower(f);
+        commit(f);
+    } while (f->dirty.n > 0);
 }

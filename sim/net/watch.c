@@ -13,14 +13,16 @@
 
 #include "sim/net/fluid_priv.h"
 
-/* Half as much again, or the top where that is near. */
+#include <string.h>
+
+/* A quarter more, or the top where that is near. */
 static uint64_t ceiling_for(uint64_t rate, uint64_t top) {
-    return rate >= top - top / 3 ? top : rate + rate / 2;
+    return rate >= top - top / 5 ? top : rate + rate / 4;
 }
 
 /* Far enough below to be worth the visits: twice what ceiling_for leaves. */
-static bool is_far_below(uint64_t rate, uint64_t ceiling) {
-    return rate < ceiling / 3;
+bool orr_fluid__is_far_below(uint64_t rate, uint64_t ceiling) {
+    return rate < ceiling / 3 * 2;
 }
 
 /* Some of it is kept free, so that a link does not go out of sight with each that ends. */
@@ -72,18 +74,38 @@ uint64_t orr_fluid__guess(const OrrFluid *f, const OrrActivity *a) {
     return lowest >= a->top_level ? a->top : ceiling_for(orr_level__rate(a->scale, lowest), a->top);
 }
 
+/* Whether the bundle of an activity on the link has a use of it. */
 static bool is_on(const OrrFluid *f, const OrrBundle *b, uint32_t link) {
+    if (f->links[link].is_twin)
+        return !b->is_own;
     for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
         if (f->uses[u].link == link)
             return true;
     return false;
 }
 
-static void place_anew(OrrFluid *f, uint32_t activity) {
+/* Where an activity stops, as its links see it. */
+typedef struct {
+    uint64_t stop, next_stop;
+    uint32_t stop_link;
+} Stop;
+
+static Stop stop_of(const OrrFluid *f, const OrrActivity *a) {
+    if (a->bundle == ORR_FLUID_NIL)
+        return (Stop){a->top_level, ORR_LEVEL_NONE, ORR_FLUID_NIL};
+    const OrrBundle *b = &f->bundles[a->bundle];
+    return (Stop){b->stop, b->next_stop, b->stop_link};
+}
+
+void orr_fluid__place_anew(OrrFluid *f, uint32_t activity) {
     const OrrActivity *a = &f->activities[activity];
-    uint64_t ceiling = a->bundle == ORR_FLUID_NIL ? a->top : f->bundles[a->bundle].ceiling;
+    const Stop old = stop_of(f, a);
+    uint64_t ceiling = orr_fluid__ceiling(f, a);
     orr_fluid__unplace(f, activity);
     orr_fluid__place(f, activity, ceiling);
+    const Stop new = stop_of(f, a);
+    if (new.stop != old.stop || new.next_stop != old.next_stop || new.stop_link != old.stop_link)
+        orr_fluid__mark_closed(f, a);
 }
 
 /* The activity of the record uses its link as one that is watched. */
@@ -94,8 +116,8 @@ static void take_in(OrrFluid *f, uint32_t record, uint32_t link) {
         return;
     const OrrBundle *b = a->bundle == ORR_FLUID_NIL ? NULL : &f->bundles[a->bundle];
     if (b == NULL || (!b->is_own && !is_on(f, b, link)))
-        place_anew(f, id);
-    else if (b->is_own && f->records[record].watched == ORR_FLUID_NIL)
+        orr_fluid__place_anew(f, id);
+    else if (b->is_own && f->records[record].watched == ORR_FLUID_NIL && !f->links[link].is_twin)
         orr_fluid__add_use(f, a->bundle, record, &a->uses[record - a->first_record]);
 }
 
@@ -148,7 +170,7 @@ static void let_go(OrrFluid *f, uint32_t record, uint32_t link) {
         if (f->records[record].watched != ORR_FLUID_NIL)
             orr_fluid__drop_use(f, f->records[record].watched);
     } else if (is_on(f, b, link)) {
-        place_anew(f, id);
+        orr_fluid__place_anew(f, id);
     }
 }
 
@@ -164,7 +186,7 @@ void orr_fluid__lower(OrrFluid *f) {
     for (uint32_t i = 0; i < f->lowered.n; i++) {
         uint32_t id = f->lowered.ids[i];
         const OrrBundle *b = &f->bundles[id];
-        if (!b->is_live || !is_far_below(b->rate, b->ceiling))
+        if (!b->is_live || !orr_fluid__is_far_below(b->rate, b->ceiling))
             continue;
         set_ceiling(f, id, ceiling_for(b->rate, b->top));
         for (uint32_t u = b->first_use; u < b->first_use + b->n_uses; u++)
@@ -175,9 +197,13 @@ void orr_fluid__lower(OrrFluid *f) {
     for (uint32_t i = 0; i < n; i++) {
         uint32_t link = f->relaxed.ids[i];
         f->links[link].is_relaxed = false;
-        if (f->links[link].is_watched && is_calm(&f->links[link]))
+        if (orr_fluid__is_stand_in(f, link))
+            orr_fluid__end_stand_in(f, link);
+        else if (f->links[link].is_watched && is_calm(&f->links[link]))
             unwatch(f, link);
     }
-    f->relaxed.n = 0;
+    f->relaxed.n -= n; /* others have come */
+    if (f->relaxed.n > 0)
+        memmove(f->relaxed.ids, f->relaxed.ids + n, f->relaxed.n * sizeof *f->relaxed.ids);
     orr_fluid__rebundle(f);
 }
