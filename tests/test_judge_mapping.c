@@ -214,6 +214,10 @@ static void test_profiles_go_by_source_and_note_too(void **state) {
         {"DeepSpeed ZeRO-3", "Megatron-LM SC21 Table 2", "", "deepspeed-2021"},
         {"DeepSpeed ZeRO-3", "a paper", "", "deepspeed-zero3"},
         {"Megatron-LM", "SimuMax v1.2 B200 measured", "", "megatron-core-plain"},
+        {"nanotron", "", "grad_accum=4; AR intra-node check 424.2 GB/s", "nanotron-debug"},
+        {"nanotron", "", "grad_accum=4; AR intra-node check 457.9 GB/s", "nanotron"},
+        {"nanotron", "", "grad_accum=4; AR intra-node check 44.9 GB/s", "nanotron"},
+        {"nanotron", "", "", "nanotron"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         bool is_nearest = true;
@@ -224,6 +228,30 @@ static void test_profiles_go_by_source_and_note_too(void **state) {
         assert_string_equal(orr_judge_framework(names, &row, "b200-sxm", &is_nearest),
                             cases[i].profile);
         assert_false(is_nearest);
+    }
+}
+
+/* Of trials the table says no more than the model, the layout and what fix they came after. */
+static void test_trials_with_pipelines_or_late_ran_in_debug_mode(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t pp;
+        const char *after, *profile;
+    } cases[] = {{1, "False", "nanotron"},
+                 {1, "True", "nanotron-debug"},
+                 {2, "False", "nanotron-debug"},
+                 {1, "", "nanotron"}};
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        OrrPublishedRun row = sample();
+        row.is_trial = true;
+        row.framework = T("");
+        row.model = T("llama-like 1.34B (nanotron)");
+        row.pp = cases[i].pp;
+        row.after_pp_fix = T(cases[i].after);
+        OrrJudgeCase c = {.names = names};
+        assert_null(orr_judge_begin(&row, false, &c));
+        assert_string_equal(c.profile, cases[i].profile);
+        orr_judge_case_clear(&c);
     }
 }
 
@@ -256,6 +284,7 @@ int main(void) {
         cmocka_unit_test(test_names_lead_to_files),
         cmocka_unit_test(test_the_longer_word_wins),
         cmocka_unit_test(test_profiles_go_by_source_and_note_too),
+        cmocka_unit_test(test_trials_with_pipelines_or_late_ran_in_debug_mode),
         cmocka_unit_test(test_per_op_is_a_recompute_of_its_own),
     };
     return cmocka_run_group_tests(tests, load_names, free_names);

@@ -1,6 +1,7 @@
 /* Data-parallel calls of a profile: how a layer's gradients are cut into buckets, and how
  * parameters that were gathered as one buffer reach their tensors (nanotron: 52 MB of FP32; a copy
- * a rank and tensor). */
+ * a rank and tensor); and what hosts
+ * compare before a call in PyTorch's debug mode. */
 #include "sim/api/step.h"
 #include "tests/near.h"
 
@@ -32,28 +33,6 @@ static uint32_t launches_of(const OrrProgram *p, const char *label) {
     return 0;
 }
 
-static void test_layer_larger_than_a_bucket_takes_several_calls(void **state) {
-    (void)state;
-    OrrStepRequest request;
-    OrrOverride sets[2];
-    g_autoptr(OrrStepRun) run = prepare("nanotron", &request, sets);
-    assert_true(largest_gradient_call(orr_step_program(run)) <= 52000000);
-    g_autoptr(OrrStepRun) whole = prepare("megatron-2023", &request, sets);
-    assert_true(largest_gradient_call(orr_step_program(whole)) > 1000000000);
-}
-
-/* Half a launch for each of 8 ranks' slices of each tensor, and the join before. */
-static void test_flat_gather_is_copied_slice_by_slice(void **state) {
-    (void)state;
-    OrrStepRequest request;
-    OrrOverride sets[2];
-    g_autoptr(OrrStepRun) run = prepare("nanotron", &request, sets);
-    uint32_t n = launches_of(orr_step_program(run), "slices");
-    assert_true(n > 8 * 32 * 4 / 2 && n < 8 * 32 * 12 / 2);
-    g_autoptr(OrrStepRun) other = prepare("megatron-2023", &request, sets);
-    assert_int_equal(launches_of(orr_step_program(other), "slices"), 0);
-}
-
 /* Distinct calls in the program and their bytes, by kind and what they are for. */
 static uint32_t calls_of(const OrrProgram *p, OrrCollective kind, const char *label,
                          int64_t *bytes) {
@@ -67,6 +46,85 @@ static uint32_t calls_of(const OrrProgram *p, OrrCollective kind, const char *la
         }
     }
     return n;
+}
+
+static OrrStepRun *replicated(OrrStepRequest *request, OrrOverride *sets, const char *whole) {
+    sets[0] = (OrrOverride){"job", "framework", "nanotron"};
+    sets[1] = (OrrOverride){"layout", "zero_stage", "0"};
+    sets[2] = (OrrOverride){"framework", "bucket_whole_tensors", whole};
+    *request = (OrrStepRequest){.job = "llama3-8b-8", .overrides = sets, .n_overrides = 3};
+    g_autoptr(GError) error = NULL;
+    OrrStepRun *run = orr_step_prepare(request, &error);
+    if (!run)
+        fail_msg("%s", error->message);
+    return run;
+}
+
+/* Buckets of 52 MB: each of a layer's four matrices (67 to 470 MB) and each table is a call of its
+ * own where a bucket ends behind a tensor, and is cut where it does not. */
+static void test_bucket_ends_behind_the_tensor_that_fills_it(void **state) {
+    (void)state;
+    OrrStepRequest request;
+    OrrOverride sets[3];
+    int64_t bytes, cut_bytes;
+    g_autoptr(OrrStepRun) run = replicated(&request, sets, "yes");
+    assert_int_equal(calls_of(orr_step_program(run), ORR_ALL_REDUCE, "grads", &bytes), 4 * 32 + 2);
+    assert_near((double)bytes, 4.0 * 8.03e9, 0.001);
+    assert_int_equal(largest_gradient_call(orr_step_program(run)) / 4,
+                     128257LL * 4096); /* and a norm */
+    g_autoptr(OrrStepRun) cut = replicated(&request, sets, "no");
+    assert_true(calls_of(orr_step_program(cut), ORR_ALL_REDUCE, "grads", &cut_bytes) > 17 * 32);
+    assert_int_equal(cut_bytes, bytes);
+    assert_true(largest_gradient_call(orr_step_program(cut)) <= 52000000);
+}
+
+/* No DistributedDataParallel under ZeRO-1: the whole buffer at once, and summed on every rank. */
+static void test_sharded_optimizer_may_leave_gradients_to_one_call(void **state) {
+    (void)state;
+    OrrStepRequest request;
+    OrrOverride sets[2];
+    int64_t bytes;
+    g_autoptr(OrrStepRun) run = prepare("nanotron", &request, sets);
+    assert_int_equal(calls_of(orr_step_program(run), ORR_ALL_REDUCE, "grads", &bytes), 1);
+    assert_near((double)bytes, 4.0 * 8.03e9, 0.001);
+    assert_int_equal(calls_of(orr_step_program(run), ORR_REDUCE_SCATTER, "grads", &bytes), 0);
+    g_autoptr(OrrStepRun) whole = prepare("megatron-2023", &request, sets);
+    assert_true(largest_gradient_call(orr_step_program(whole)) > 1000000000);
+}
+
+/* Debug mode: the host compares every call with the others of its group, 220 us a rank. */
+static void test_checked_calls_hold_the_host_by_the_size_of_the_group(void **state) {
+    (void)state;
+    OrrStepRequest request;
+    OrrOverride sets[2];
+    g_autoptr(OrrStepRun) run = prepare("nanotron-debug", &request, sets);
+    const OrrProgram *p = orr_step_program(run);
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < p->n_ops; i++) {
+        if (p->ops[i].kind != ORR_OP_COLL)
+            continue;
+        assert_int_equal(p->ops[i - 1].kind, ORR_OP_HOST);
+        assert_int_equal(p->ops[i - 1].what, 8 * 220000); /* data parallelism of 8 is the world */
+        n++;
+    }
+    assert_true(n >= 3); /* gradients, norm, parameters */
+    g_autoptr(OrrStepRun) plain = prepare("nanotron", &request, sets);
+    p = orr_step_program(plain);
+    for (uint32_t i = 1; i < p->n_ops; i++)
+        if (p->ops[i].kind == ORR_OP_COLL)
+            assert_false(p->ops[i - 1].kind == ORR_OP_HOST && p->ops[i - 1].what == 8 * 220000);
+}
+
+/* Half a launch for each of 8 ranks' slices of each tensor, and the join before. */
+static void test_flat_gather_is_copied_slice_by_slice(void **state) {
+    (void)state;
+    OrrStepRequest request;
+    OrrOverride sets[2];
+    g_autoptr(OrrStepRun) run = prepare("nanotron", &request, sets);
+    uint32_t n = launches_of(orr_step_program(run), "slices");
+    assert_true(n > 8 * 32 * 4 / 2 && n < 8 * 32 * 12 / 2);
+    g_autoptr(OrrStepRun) other = prepare("megatron-2023", &request, sets);
+    assert_int_equal(launches_of(orr_step_program(other), "slices"), 0);
 }
 
 /* InternEvo: each of 8 ranks sends its tensors to all, the parts make up the BF16 parameters, and
@@ -118,7 +176,9 @@ int main(void) {
         g_setenv("top_srcdir", "..", TRUE);
     g_setenv("ORRERY_DATA", g_getenv("top_srcdir"), TRUE);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layer_larger_than_a_bucket_takes_several_calls),
+        cmocka_unit_test(test_bucket_ends_behind_the_tensor_that_fills_it),
+        cmocka_unit_test(test_sharded_optimizer_may_leave_gradients_to_one_call),
+        cmocka_unit_test(test_checked_calls_hold_the_host_by_the_size_of_the_group),
         cmocka_unit_test(test_flat_gather_is_copied_slice_by_slice),
         cmocka_unit_test(test_updated_parameters_are_broadcast_rank_by_rank),
         cmocka_unit_test(test_calls_by_lists_copy_a_view_a_rank_and_matrix),

@@ -35,6 +35,7 @@ static const Column run_columns[] = {
     {"precision", CELL_TEXT, RUN(precision), 0},
     {"zero_stage", CELL_TEXT, RUN(zero), 0},
     {"note", CELL_TEXT, RUN(note), 0},
+    {"after_pp_fix", CELL_TEXT, RUN(after_pp_fix), 0},
     {"gpus", CELL_COUNT, RUN(gpus), 0},
     {"nodes", CELL_COUNT, RUN(nodes), 0},
     {"layers", CELL_COUNT, RUN(layers), 0},

@@ -305,12 +305,6 @@ static OrrRolePace pace_of(const OrrBound *b, uint32_t role) {
     return pace;
 }
 
-/* Whether ranks of a TP group are in different NVLink domains. */
-static bool is_tp_wide(const OrrStepRun *run) {
-    const OrrNode *node = orr_cluster_spec(run->cluster)->node;
-    return run->job->layout.tp > node->gpus * node->domain_nodes;
-}
-
 /* Peaks in host order, plus what the process holds besides. */
 void orr_step_memory(const OrrStepRun *run, int64_t (*by_kind)[ORR_N_MEM_KINDS]) {
     const OrrProgram *p = run->program;
@@ -321,7 +315,7 @@ void orr_step_memory(const OrrStepRun *run, int64_t (*by_kind)[ORR_N_MEM_KINDS])
     g_autofree OrrRolePace *paces = run->bound ? g_new0(OrrRolePace, p->n_roles) : NULL;
     OrrMemoryTerms terms = {.limit_bytes = MAX((int64_t)run->gpu->hbm_bytes - context - buffers, 1),
                             .expands = f->expandable_segments,
-                            .is_host_behind = is_tp_wide(run),
+                            .is_host_behind = false,
                             .paces = paces};
     for (uint32_t r = 0; paces && r < p->n_roles; r++)
         paces[r] = pace_of(run->bound, r);

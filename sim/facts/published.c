@@ -14,6 +14,7 @@ static void clear_run(void *data) {
     g_free(r->precision);
     g_free(r->zero);
     g_free(r->note);
+    g_free(r->after_pp_fix);
     g_free(r->flaw);
 }
 

@@ -21,7 +21,8 @@ typedef struct {
     uint32_t file; /* place in OrrPublished.files */
     uint32_t line;
     char *id, *source, *gpu, *interconnect, *model, *framework, *schedule, *recompute, *precision,
-        *zero, *note;
+        *zero, *note,
+        *after_pp_fix; /* the last of nanotron's trials: run when its pipelines were mended */
     uint32_t gpus, nodes;
     uint32_t layers, hidden, heads, kv_heads, ffn, vocab, sequence_tokens, experts;
     uint32_t global_sequences, micro_sequences;

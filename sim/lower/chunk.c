@@ -54,7 +54,7 @@ static void copy_lists(OrrLower *w, uint64_t n_params, uint32_t gather) {
 
 static uint32_t gather_unit(OrrLower *w, Gathers *g, uint64_t n_params, const char *label) {
     OrrColl coll = orr_lower__gather(w, n_params, label);
-    uint32_t op = orr_builder_coll(w->b, ORR_STREAM_DP_PARAMETER, &coll);
+    uint32_t op = orr_emit_coll(&w->emit, w->b, ORR_STREAM_DP_PARAMETER, &coll);
     orr_builder_mem(w->b, ORR_MEM_WEIGHTS, false, gathered_bytes(w, n_params));
     uint32_t ahead = MIN(w->fw->fsdp_prefetch, N_RING - 2) + 1;
     if (w->fw->fsdp_rate_limit && g->n_units >= ahead)
@@ -106,13 +106,30 @@ static void bucket_flush(OrrLower *w, Bucket *k) {
     k->pending = 0;
 }
 
-static void bucket_add(OrrLower *w, Bucket *k, uint64_t n_params) {
-    if (!k->is_active)
-        return;
+static void bucket_take(OrrLower *w, Bucket *k, uint64_t n_params) {
     k->pending += n_params;
     double bytes = (double)k->pending * orr_dtype_bytes(w->precision->gradients);
     if (is_zero3(w) || bytes >= w->fw->bucket_bytes)
         bucket_flush(w, k);
+}
+
+/* @n_layers: of whole layers that the parameters are, 0: a table. */
+static void bucket_add(OrrLower *w, Bucket *k, uint64_t n_params, uint32_t n_layers) {
+    if (!k->is_active)
+        return;
+    const OrrLocalParams *l = &w->local;
+    if (!w->fw->bucket_whole_tensors || w->fw->bucket_bytes <= 0 || is_zero3(w) || n_layers == 0) {
+        bucket_take(w, k, n_params);
+        return;
+    }
+    uint64_t in_matrices = 0;
+    for (uint32_t i = 0; i < l->layer_matrices; i++)
+        in_matrices += l->matrix[i];
+    for (uint32_t layer = 0; layer < n_layers; layer++) {
+        k->pending += l->layer - in_matrices; /* norms and biases */
+        for (uint32_t i = 0; i < l->layer_matrices; i++)
+            bucket_take(w, k, l->matrix[i]);
+    }
 }
 
 /* Forward of `count` layers from @first that keep only the input of the first. */
@@ -187,12 +204,12 @@ static int64_t left_bytes(const OrrLower *w, const Backward *k, uint64_t n_param
     return (int64_t)((double)n_params * orr_dtype_bytes(w->precision->compute));
 }
 
-static void backward_unit(OrrLower *w, Backward *k, uint64_t n_params, uint32_t from,
-                          uint32_t gather) {
+static void backward_unit(OrrLower *w, Backward *k, uint64_t n_params, uint32_t n_layers,
+                          uint32_t from, uint32_t gather) {
     unit_end(w, &k->g, from, gather, n_params, k->is_kept || !is_zero3(w) || k->pass == ORR_I);
     orr_builder_mem(w->b, ORR_MEM_GRADIENTS, false, left_bytes(w, k, n_params));
     if (k->pass != ORR_I)
-        bucket_add(w, &k->bucket, n_params);
+        bucket_add(w, &k->bucket, n_params, n_layers);
 }
 
 static void emit_backward(OrrLower *w, uint32_t v, OrrPass pass, uint32_t variant) {
@@ -209,7 +226,7 @@ static void emit_backward(OrrLower *w, uint32_t v, OrrPass pass, uint32_t varian
             gather = gather_unit(w, &k.g, w->local.head, "head");
         from = orr_builder_n_ops(w->b);
         orr_emit_head_backward(&w->emit, w->b, pass);
-        backward_unit(w, &k, w->local.head, from, gather);
+        backward_unit(w, &k, w->local.head, 0, from, gather);
     }
     uint32_t step = group_layers(w), n_groups = (p->n_layers + step - 1) / step;
     for (uint32_t j = n_groups; j-- > 0;) {
@@ -221,14 +238,14 @@ static void emit_backward(OrrLower *w, uint32_t v, OrrPass pass, uint32_t varian
             backward_group(w, p->first_layer + i, count, pass);
         else
             orr_emit_layer_backward(&w->emit, w->b, p->first_layer + i, pass, is_recomputed(w, i));
-        backward_unit(w, &k, w->local.layer * count, from, gather);
+        backward_unit(w, &k, w->local.layer * count, count, from, gather);
     }
     if (p->has_embedding) {
         if (k.gathers)
             gather = gather_unit(w, &k.g, w->local.embedding, "embedding");
         from = orr_builder_n_ops(w->b);
         orr_emit_embedding_backward(&w->emit, w->b, pass);
-        backward_unit(w, &k, w->local.embedding, from, gather);
+        backward_unit(w, &k, w->local.embedding, 0, from, gather);
     }
     bucket_flush(w, &k.bucket);
     orr_builder_mem(w->b, ORR_MEM_GRADIENTS, true, -left_bytes(w, &k, all));

@@ -21,6 +21,12 @@ static OrrColl data_coll(const OrrLower *w, OrrCollective kind, OrrDtype dtype, 
     return coll;
 }
 
+/* Sharded optimizers that leave the gradients to one call (nanotron trainer.py, where no
+ * DistributedDataParallel is made). */
+static bool reduces_at_once(const OrrLower *w) {
+    return w->fw->zero_one_call && (w->layout->zero_stage == 1 || w->layout->zero_stage == 2);
+}
+
 /* Hybrid sharding: each rank then holds the sum of its shard group, and sums it with the ranks that
  * hold the same shard elsewhere (Zhao et al. 2023, section 3.2.2). */
 static uint32_t reduce_replicas(OrrLower *w, uint64_t n_params) {
@@ -28,7 +34,7 @@ static uint32_t reduce_replicas(OrrLower *w, uint64_t n_params) {
     OrrColl coll = data_coll(w, ORR_ALL_REDUCE, w->precision->reduce, ORR_COMM_DP_GRADIENT,
                              ORR_COMM_ID_GRADIENT, n_shard, "grads of replicas");
     coll.group = ORR_GROUP_HSDP_REPLICA;
-    return orr_builder_coll(w->b, ORR_STREAM_DP, &coll);
+    return orr_emit_coll(&w->emit, w->b, ORR_STREAM_DP, &coll);
 }
 
 /* Frameworks that sum whole gradients on every rank though each updates its part only do so over
@@ -41,14 +47,17 @@ static uint32_t reduce_once(OrrLower *w, uint64_t n_params, uint32_t ready) {
                   ORR_COMM_DP_GRADIENT, ORR_COMM_ID_GRADIENT, n_params, "grads");
     if (sums_whole)
         coll.group = ORR_GROUP_DP_CP;
-    uint32_t op = orr_builder_coll(w->b, ORR_STREAM_DP, &coll);
+    uint32_t op = orr_emit_coll(&w->emit, w->b, ORR_STREAM_DP, &coll);
     orr_builder_wait(w->b, ready);
     return w->replicas > 1 && !sums_whole ? reduce_replicas(w, n_params) : op;
 }
 
-/* Buckets smaller than what is final take a call each (a bucket of 0: a unit at a time). */
+/* Buckets smaller than what is final take a call each (a bucket of 0: a unit at a time), unless
+ * what comes is cut at tensors already. */
 uint32_t orr_lower__reduce(OrrLower *w, uint64_t n_params, uint32_t ready) {
-    uint64_t most = (uint64_t)(w->fw->bucket_bytes / orr_dtype_bytes(w->precision->reduce));
+    bool is_whole = w->fw->bucket_whole_tensors || reduces_at_once(w);
+    uint64_t most =
+        is_whole ? 0 : (uint64_t)(w->fw->bucket_bytes / orr_dtype_bytes(w->precision->reduce));
     for (; most > 0 && n_params > most; n_params -= most)
         reduce_once(w, most, ready);
     return reduce_once(w, n_params, ready);
@@ -68,6 +77,8 @@ bool orr_lower__reduces_inside(const OrrLower *w) {
         return false;
     if (w->layout->zero_stage == 3)
         return true;
+    if (reduces_at_once(w))
+        return false;
     if (w->layout->zero_stage == 2 && w->fw->reduce_when != ORR_REDUCE_AT_END)
         return true;
     return w->fw->overlap_grad_reduce;

@@ -130,11 +130,11 @@ static void compute_call(Role *role, uint32_t i) {
                         .bytes = w->boundary_bytes * w->layout->tp,
                         .label = "gather received"};
         orr_builder_segment_begin(w->b, "gather received");
-        orr_builder_coll(w->b, ORR_STREAM_TP, &coll);
+        uint32_t gather = orr_emit_coll(&w->emit, w->b, ORR_STREAM_TP, &coll);
         uint32_t segment = orr_builder_segment_end(w->b);
         uint32_t call = orr_builder_call(w->b, segment, slot->pass, slot->chunk, slot->micro_batch);
-        orr_builder_call_wait(w->b, call, ORR_FIRST_OP, source, 0, 0);
-        source = call;
+        orr_builder_call_wait(w->b, call, gather, source, 0, 0);
+        source = call, source_op = gather;
     }
     role->call[i] =
         orr_builder_call(w->b, role->piece[i]->segment, slot->pass, slot->chunk, slot->micro_batch);

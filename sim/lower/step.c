@@ -31,7 +31,7 @@ static uint32_t coll(End *e, OrrStream stream, OrrCollective kind, OrrGroup grou
                  .dtype = dtype,
                  .bytes = bytes};
     g_strlcpy(c.label, label, sizeof c.label);
-    return orr_builder_coll(e->w->b, stream, &c);
+    return orr_emit_coll(&e->w->emit, e->w->b, stream, &c);
 }
 
 /* Norm weights are replicated over TP: under SP each rank has seen a part of the sequence. */
@@ -154,7 +154,7 @@ static uint32_t walk_gathers(const OrrLower *w, uint32_t stage, uint32_t chunk, 
 static void emit_gather(End *e, uint64_t n_params) {
     uint32_t updated = orr_builder_last_on(e->w->b, ORR_STREAM_COMPUTE);
     OrrColl gather = orr_lower__gather(e->w, n_params, "parameters");
-    orr_builder_coll(e->w->b, ORR_STREAM_DP_PARAMETER, &gather);
+    orr_emit_coll(&e->w->emit, e->w->b, ORR_STREAM_DP_PARAMETER, &gather);
     orr_builder_wait(e->w->b, updated);
 }
 

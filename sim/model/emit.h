@@ -19,6 +19,9 @@ typedef struct {
     const OrrFramework *framework;
 } OrrEmit;
 
+/* A collective over any group; behind the comparison of hosts, where the profile has one. Returns
+ * its operation. */
+uint32_t orr_emit_coll(const OrrEmit *e, OrrBuilder *b, OrrStream stream, const OrrColl *coll);
 /* Forward of one layer. @recompute_all: this layer keeps only its input (full recompute). */
 void orr_emit_layer_forward(const OrrEmit *e, OrrBuilder *b, uint32_t layer, bool recompute_all);
 /* Backward of one layer: ORR_B whole, ORR_I input half, ORR_W weight half; with @recompute_all it

@@ -4,6 +4,7 @@
  * collective starts behind the last kernel on the compute stream, as a process group of PyTorch
  * orders it, and the kernel that needs its result waits. */
 #include "sim/model/emit_priv.h"
+#include "sim/model/groups.h"
 
 #include <math.h>
 #include <string.h>
@@ -102,6 +103,17 @@ void orr_emit__gemm(OrrCtx *c, OrrKernelPass pass, const char *label, int64_t m,
     orr_emit__kernel(c, &kernel);
 }
 
+/* PyTorch's debug mode (ProcessGroupWrapper.cpp) has all ranks of the group compare what they are
+ * about to call, over sockets: a barrier that goes through rank 0 one by one and gathers around a
+ * ring, so the host of each is held for a time that grows with the group. */
+uint32_t orr_emit_coll(const OrrEmit *e, OrrBuilder *b, OrrStream stream, const OrrColl *coll) {
+    uint32_t n = orr_layout_group_size(e->layout, (OrrGroup)coll->group);
+    double check_ns = e->framework->host_check_ns * n;
+    if (n > 1 && check_ns > 0.0 && !e->framework->cuda_graphs)
+        orr_builder_host(b, (uint32_t)MIN(llround(check_ns), (long long)UINT32_MAX));
+    return orr_builder_coll(b, stream, coll);
+}
+
 uint32_t orr_emit__coll(OrrCtx *c, OrrCollective kind, double bytes, const char *label) {
     if (c->tp == 1 || bytes <= 0.0)
         return ORR_NONE;
@@ -112,7 +124,7 @@ uint32_t orr_emit__coll(OrrCtx *c, OrrCollective kind, double bytes, const char 
                     .bytes = llround(bytes)};
     g_strlcpy(coll.label, label, sizeof coll.label);
     uint32_t computed = orr_builder_last_on(c->b, ORR_STREAM_COMPUTE);
-    uint32_t op = orr_builder_coll(c->b, ORR_STREAM_TP, &coll);
+    uint32_t op = orr_emit_coll(c->e, c->b, ORR_STREAM_TP, &coll);
     orr_builder_wait(c->b, computed);
     return op;
 }

@@ -74,6 +74,21 @@ static uint32_t layer_tensors(const OrrModel *m, const OrrFramework *f) {
            (m->mlp_bias ? 2 : 1) + n_norms * (m->norm_bias ? 2 : 1) + (m->has_qk_norm ? 2 : 0);
 }
 
+/* The last first: down, up (and gate), output, then k, v and q. */
+static uint32_t fill_matrices(const LayerParts *p, const OrrModel *m, uint64_t kv_heads,
+                              const OrrFramework *f, uint64_t *matrix) {
+    uint32_t n = 0, n_up = up_matrices(m, f);
+    matrix[n++] = p->down;
+    for (uint32_t i = 0; i < n_up; i++)
+        matrix[n++] = p->up / n_up;
+    matrix[n++] = p->out;
+    uint64_t kv = m->hidden * kv_heads * m->head_dim;
+    for (uint32_t i = 1; i < qkv_matrices(f); i++)
+        matrix[n++] = kv;
+    matrix[n++] = f->fused_qkv ? p->qkv : p->qkv - 2 * kv;
+    return n;
+}
+
 void orr_params_local(const OrrModel *model, const OrrLayout *layout, const OrrFramework *framework,
                       OrrLocalParams *out) {
     uint64_t t = layout->tp;
@@ -90,6 +105,5 @@ void orr_params_local(const OrrModel *model, const OrrLayout *layout, const OrrF
     bool has_table = !model->is_tied || layout->pp > 1;
     out->head = p.norm + (has_table ? table : 0) + (model->head_bias ? vocab : 0);
     out->layer_tensors = layer_tensors(model, framework);
-    /* and those of the output and the down product */
-    out->layer_matrices = qkv_matrices(framework) + up_matrices(model, framework) + 2;
+    out->layer_matrices = fill_matrices(&p, model, kv_heads, framework, out->matrix);
 }

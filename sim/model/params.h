@@ -11,6 +11,7 @@ typedef struct {
 /* Of the model as published (no vocabulary padding). */
 void orr_params_count(const OrrModel *model, OrrParams *out);
 
+#define ORR_MAX_MATRICES 7 /* q, k, v, output, gate, up, down */
 /* Parameters that one TP rank holds: matrices split by TP, norms and row-parallel biases whole.
  * Padded vocabulary where the profile pads. */
 typedef struct {
@@ -19,7 +20,8 @@ typedef struct {
     uint64_t embedding;      /* token and position tables, embedding norm */
     uint64_t head;           /* final norm, output table (its copy, if tied and on another stage) */
     uint32_t layer_matrices; /* of them, weights of products */
-    uint32_t layer_tensors;  /* parameter tensors of a layer: kernels of an unfused optimizer */
+    uint64_t matrix[ORR_MAX_MATRICES]; /* parameters of each, as the backward comes to them */
+    uint32_t layer_tensors; /* parameter tensors of a layer: kernels of an unfused optimizer */
 } OrrLocalParams;
 void orr_params_local(const OrrModel *model, const OrrLayout *layout, const OrrFramework *framework,
                       OrrLocalParams *out);

@@ -158,6 +158,7 @@ typedef struct {
     double host_comm_ns;   /* to issue a collective or send */
     double host_layer_ns;  /* further host time a layer and pass (hooks, Python) */
     double host_step_ns;   /* a step: data loader, logging, LR schedule */
+    double host_check_ns;  /* a collective and rank of its group: hosts compare the call first */
     bool cuda_graphs;
     OrrSyncP2p host_sync_p2p;
     /* tensor parallel */
@@ -175,6 +176,8 @@ typedef struct {
     bool shard_gradient_buffer; /* ZeRO-2: the buffer is 1/d outside of its reduction */
     double bucket_bytes;        /* gradient bucket; 0: one a layer */
     double param_bucket_bytes;
+    bool bucket_whole_tensors; /* a bucket ends behind the tensor that fills it, not within */
+    bool zero_one_call;        /* ZeRO-1, 2: gradients are reduced at once, behind the backward */
     bool gather_by_broadcasts; /* updated parameters are sent to all by each rank in turn */
     bool calls_by_lists;       /* ZeRO-3: calls take lists of views, a copy a rank and matrix */
     bool zero_all_reduce;      /* ZeRO-1 and 2: gradients are summed whole on every rank */
