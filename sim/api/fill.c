@@ -315,7 +315,6 @@ void orr_step_memory(const OrrStepRun *run, int64_t (*by_kind)[ORR_N_MEM_KINDS])
     g_autofree OrrRolePace *paces = run->bound ? g_new0(OrrRolePace, p->n_roles) : NULL;
     OrrMemoryTerms terms = {.limit_bytes = MAX((int64_t)run->gpu->hbm_bytes - context - buffers, 1),
                             .expands = f->expandable_segments,
-                            .is_host_behind = false,
                             .paces = paces};
     for (uint32_t r = 0; paces && r < p->n_roles; r++)
         paces[r] = pace_of(run->bound, r);

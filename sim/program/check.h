@@ -23,7 +23,6 @@ typedef struct {
 typedef struct {
     int64_t limit_bytes;      /* what the allocator may take of the device, above 0 */
     bool expands;             /* its segments are expandable */
-    bool is_host_behind;      /* the host is never ahead of the device */
     const OrrRolePace *paces; /* [n_roles], borrowed; NULL: the host is ahead as far as it can be */
 } OrrMemoryTerms;
 

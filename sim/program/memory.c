@@ -40,7 +40,7 @@ typedef struct {
     GArray *stacks;   /* Stack */
     GArray *pending;  /* Pending, in order */
     guint n_returned; /* of these */
-    bool has_moments, is_behind;
+    bool has_moments;
     const OrrRolePace *pace; /* NULL: the device is never done before the host must wait */
     int64_t host_ns, stream_ns[ORR_N_STREAMS]; /* when each has done what it was given */
     int64_t *end_ns;                           /* of the operations of the segment in hand */
@@ -84,7 +84,7 @@ static void take(Ledger *l, OrrMemKind kind, int64_t bytes) {
 static void give_top(Ledger *l, Stack *s, bool is_shared) {
     uint32_t id = g_array_index(s->ids, uint32_t, s->ids->len - 1);
     g_array_set_size(s->ids, s->ids->len - 1);
-    if (is_shared && !l->is_behind) {
+    if (is_shared) {
         Pending p = {id, l->stream_ns[ORR_STREAM_TP]};
         g_array_append_val(l->pending, p);
     } else
@@ -241,7 +241,6 @@ static void begin(Ledger *l, const OrrProgram *program, uint32_t r, const OrrMem
                   .stacks = g_array_new(FALSE, FALSE, sizeof(Stack)),
                   .pending = g_array_new(FALSE, FALSE, sizeof(Pending)),
                   .pace = terms->paces ? &terms->paces[r] : NULL,
-                  .is_behind = terms->is_host_behind,
                   .end_ns = g_new0(int64_t, longest_segment(program) + 1)};
     for (int k = 0; k < ORR_N_MEM_KINDS; k++) {
         int64_t bytes = role->static_bytes[k] - (k == ORR_MEM_OPTIMIZER ? role->late_bytes : 0);
