@@ -380,7 +380,7 @@ static void end_together(OrrExec *x, OrrConvoy *c) {
         end_ns[i] = x->now_ns = place->due_ns;
         first_ns = MIN(first_ns, end_ns[i]);
         place->is_convoyed = 0;
-        orr_exec__pair_over(x, places[i]);
+        orr_exec__pair_over(x, places[i], c->is_joint ? c->plan : NULL);
     }
     for (int k = 0; k < 2; k++)
         orr_exec__joint_lane(x, list[k][0], streams[k])->pending = 0;
@@ -455,6 +455,7 @@ static void end_alone(OrrExec *x, uint32_t id) {
             orr_exec__push_end(x, x->convoys->places[c->first + i], x->now_ns);
     }
     c->n_over = 0;
+    c->is_joint = false; /* they may have set out each by itself */
     if (!is_whole)
         return;
     fly(x, id, x->now_ns, 0);

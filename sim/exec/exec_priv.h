@@ -387,7 +387,7 @@ bool orr_exec__meet_pair(OrrExec *x, OrrPlace *place, uint32_t r, uint32_t s, ui
 void orr_exec__begin_transfer(OrrExec *x, uint32_t place, int64_t arrived_ns);
 void orr_exec__flow_start(OrrExec *x, uint32_t place);
 void orr_exec__comm_end(OrrExec *x, uint32_t place);
-void orr_exec__pair_over(OrrExec *x, uint32_t place);
+void orr_exec__pair_over(OrrExec *x, uint32_t place, const OrrPlan *plan);
 void orr_exec__leave_fluid(OrrExec *x, OrrPlace *place);
 void orr_exec__flow_ended(void *data, uint32_t activity, uint32_t owner);
 uint32_t orr_exec__purpose(const OrrExec *x, const OrrItem *item, bool *takes_sms);

@@ -219,8 +219,9 @@ void orr_exec__leave_fluid(OrrExec *x, OrrPlace *place) {
     x->is_fluid_dirty = true;
 }
 
-/* A transfer of a convoy is over: what there is to do but for the streams of its two ends. */
-void orr_exec__pair_over(OrrExec *x, uint32_t id) {
+/* A transfer of a convoy is over: what there is to do but for the streams of its two ends. @plan:
+ * one like its own, which lies apart; NULL: that. */
+void orr_exec__pair_over(OrrExec *x, uint32_t id, const OrrPlan *plan) {
     OrrPlace *place = &x->places[id];
     uint32_t streams[2] = {place->stream, place->receive_stream};
     if (x->options->self_check)
@@ -231,8 +232,9 @@ void orr_exec__pair_over(OrrExec *x, uint32_t id) {
     OrrMet met;
     if (x->causes) {
         uint32_t last = place->last_rank;
+        plan = plan ? plan : orr_exec__plan(place);
         met = orr_exec__met(x, last, streams[last != place->ends[0]], place->arrived_ns,
-                            orr_exec__plan(place)->latency_ns);
+                            plan->latency_ns);
     }
     for (int k = 0; k < 2; k++) {
         int64_t *arrived_ns = orr_exec__arrived_ns(x, place->ends[k], streams[k]);

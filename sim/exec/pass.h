@@ -70,24 +70,35 @@ typedef struct {
     int64_t *launch_ns; /* [n_colls], if launches are wanted */
 } OrrTailMember;
 
-/* What comes after the meeting of a pass: see tail.c. */
+/* Of a tail: what is charged for it. */
 typedef struct {
     const OrrItem *colls; /* its collectives, n_colls */
-    uint32_t first_block, first_coll, n_colls;
-    uint32_t n_owners, n_ends[ORR_PASS_LANES], n_rows;
+    uint32_t n_colls, n_owners;
     uint8_t owner[ORR_N_OWNERS];
-    uint32_t *item[ORR_PASS_LANES]; /* [n_ends] those that others ask for, and the last */
-    int64_t *coll_end_ns;           /* [n_ends[1]] */
-    int64_t *end_ns;                /* [n_rows][n_ends[0]] of blocks */
-    OrrCommSum *sums;               /* [n_colls] of all members, as OrrExec.sums */
-    int64_t *wait_ns;               /* [n_colls] the same, of the ranks that are executed for */
+    OrrCommSum *sums; /* [n_colls] of all members, as OrrExec.sums */
+    int64_t *wait_ns; /* [n_colls] the same, of the ranks that are executed for */
     OrrTailMember *rows;
+} OrrTailCharge;
+
+/* What comes after the meeting of a pass: see tail.c. A pass asks for this cache line, and for what
+ * lies behind it: the row of each member, [n_rows] head_ns, and what it takes. */
+typedef struct {
+    uint32_t first_block, first_coll;
+    uint32_t n_rows, n_ends[ORR_PASS_LANES];
+    const uint8_t *row;
+    const uint32_t *item; /* [n_ends[0] + n_ends[1]] those that others ask for, and the last */
+    /* [n_rows] work before the meeting if that is the first collective, then [n_ends[1]] ends of
+     * collectives, then [n_rows][n_ends[0]] of blocks */
+    int64_t *ns;
+    int64_t transfer_ns; /* of the meeting */
+    OrrTailCharge *charge;
 } OrrPassTail;
 
-/* Tails that an island has taken and not been charged for. */
+/* A tail of an island. */
 typedef struct {
-    uint32_t n;
-    int64_t begin_ns; /* of the last */
+    const OrrPassTail *tail; /* NULL: not known yet */
+    int64_t begin_ns;        /* when it was taken last */
+    uint32_t n;              /* how often it was taken and has not been charged */
 } OrrTailsTaken;
 
 /* Islands whose members have the same hardware, plans and weights. */
@@ -245,15 +256,19 @@ void orr_pass__classes_clear(OrrExec *x);
 /* A pass of @segment is evaluated soon. */
 void orr_pass__tail_prefetch(const OrrExec *x, const OrrIslandPass *pass,
                              const OrrCompiledSegment *segment);
+/* That of a pass, if it is known. */
+const OrrPassTail *orr_pass__tail_of(const OrrExec *x, OrrIslandPass *pass,
+                                     const OrrCompiledSegment *segment);
 /* The pass, evaluated but for its tail, ends with @tail. */
-void orr_pass__tail_take(const OrrExec *x, OrrPassWork *w, const OrrPassTail *tail);
+void orr_pass__tail_take(OrrPassWork *w, const OrrPassTail *tail);
 /* The island has taken the tail of pass @w, if it has one. */
 void orr_pass__tail_count(OrrExec *x, OrrIslandPass *pass, const OrrPassWork *w);
 /* Charges the members of the island for the tails that they have taken. */
 void orr_pass__tails_charge(OrrExec *x, OrrIslandPass *pass);
-/* From a pass evaluated to its end, and what its members had been charged at its meeting. */
-OrrPassTail *orr_pass__tail_new(const OrrExec *x, const OrrPassWork *w,
-                                const int64_t (*before_ns)[ORR_N_OWNERS]);
+/* From a pass evaluated to its end, and what its members had been charged at its meeting, whose
+ * transfer takes @transfer_ns. */
+void orr_pass__tail_new(const OrrExec *x, const OrrPassWork *w, int64_t transfer_ns,
+                        const int64_t (*before_ns)[ORR_N_OWNERS]);
 /* Evaluates a pass that nothing slows from outside, with the tail of one before if that is known.
  */
 void orr_exec__recursion_whole(const OrrExec *x, OrrPassWork *w);

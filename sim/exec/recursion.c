@@ -352,42 +352,54 @@ void orr_exec__recursion(const OrrExec *x, OrrPassWork *w, const OrrRateChange *
     evaluate(&v, 0);
 }
 
-/* The first collective, for which the next kernels of all members wait: nothing runs beside it. */
-static void meet(const Recursion *v) {
+/* Blocks before the meeting: of their ends only the last is asked for. */
+static void skip_to_meeting(OrrPassMember *m, const OrrPassTail *tail, uint32_t i) {
+    m->free_ns += tail->ns[tail->row[i]];
+    m->done = tail->first_block;
+    if (m->done > 0)
+        m->end_ns[0][m->done - 1] = m->free_ns;
+}
+
+/* The first collective, for which the next kernels of all members wait: nothing runs beside it.
+ * @tail: of such a pass before; NULL: not known. */
+static void meet(const Recursion *v, const OrrPassTail *tail) {
     OrrPassMember *all = v->w->members;
     int64_t arrived = INT64_MIN;
     for (uint32_t i = 0; i < v->w->n; i++) {
         OrrPassMember *m = &all[i];
         if (m->same_as != i)
             continue;
-        int64_t free_ns = m->free_ns;
-        for (; m->done < v->need_block[0]; m->done++)
-            m->end_ns[0][m->done] = free_ns += m->times[v->blocks[m->done].what].work_ns;
-        m->free_ns = free_ns;
+        if (tail)
+            skip_to_meeting(m, tail, i);
+        for (; m->done < v->need_block[0]; m->done++) {
+            m->free_ns += m->times[v->blocks[m->done].what].work_ns;
+            m->end_ns[0][m->done] = m->free_ns;
+        }
         launch(v, m, 0);
         arrived = MAX(arrived, m->start_ns);
     }
-    int64_t end = arrived + transfer_ns(v, 0);
+    int64_t end = arrived + (tail ? tail->transfer_ns : transfer_ns(v, 0));
     for (uint32_t i = 0; i < v->w->n; i++)
         if (all[i].same_as == i)
             end_coll(v, &all[i], 0, arrived, end);
 }
 
 /* Evaluates up to the end of collective @n - 1, and charges what the members have waited for it:
- * all go on at that instant, with nothing under way. False: not all. */
-static bool reach_meeting(const Recursion *v, uint32_t n) {
+ * all go on at that instant, with nothing under way. False: not all. @tail: what comes then, of a
+ * pass before; NULL: not known. */
+static bool reach_meeting(const Recursion *v, uint32_t n, const OrrPassTail *tail) {
     OrrPassMember *all = v->w->members;
     for (uint32_t i = 0; i < v->w->n; i++)
         if (all[i].same_as == i)
             forget_waits(&all[i], 0, n);
     if (n == 1)
-        meet(v);
+        meet(v, tail);
     for (uint32_t j = 0; j < n && n > 1; j++)
         collective(v, j, v->w->n);
     for (uint32_t i = 0; i < v->w->n; i++) {
         const OrrPassMember *m = &all[i];
         if (m->same_as == i && (m->free_ns >= m->tp_free_ns || v->need_coll[m->done] != n ||
-                                m->times[v->blocks[m->done].what].work_ns == 0))
+                                (!tail && m->times[v->blocks[m->done].what].work_ns == 0)))
             return false;
     }
     for (uint32_t i = 0; i < v->w->n; i++)
@@ -411,21 +423,23 @@ static void evaluate_with_tail(const Recursion *v) {
     OrrPassWork *w = v->w;
     uint32_t segment = (uint32_t)(w->segment - x->compiled->segments);
     uint32_t n_before = x->passes->meeting[segment];
-    if (n_before == 0 || !reach_meeting(v, n_before)) {
+    const OrrPassTail *tail = NULL;
+    if (n_before > 0)
+        tail = orr_pass__tail_of(x, orr_pass__of(x, w->members[0].rank), w->segment);
+    if (n_before == 0 || !reach_meeting(v, n_before, tail)) {
         evaluate(v, n_before);
         return;
     }
-    OrrPassClass *class = orr_pass__of(x, w->members[0].rank)->class;
-    OrrPassTail **tail = &class->tails[x->passes->tail_of[segment]];
-    if (*tail) {
-        orr_pass__tail_take(x, w, *tail);
+    if (tail) {
+        orr_pass__tail_take(w, tail);
         return;
     }
     g_autofree int64_t(*before_ns)[ORR_N_OWNERS] = g_malloc_n(w->n, sizeof *before_ns);
     for (uint32_t i = 0; i < w->n; i++)
         memcpy(before_ns[i], w->members[i].owner_ns, sizeof before_ns[i]);
     evaluate(v, n_before);
-    *tail = orr_pass__tail_new(x, w, (const int64_t(*)[ORR_N_OWNERS])before_ns);
+    orr_pass__tail_new(x, w, transfer_ns(v, n_before - 1),
+                       (const int64_t(*)[ORR_N_OWNERS])before_ns);
 }
 
 void orr_exec__recursion_whole(const OrrExec *x, OrrPassWork *w) {

@@ -7,14 +7,21 @@
  * on. It is kept for islands that are alike together, and for members on the same hardware once.
  * What it charges its members, and adds to the sums of collectives, is multiplied out once a step.
  * Cost: with all ranks different some 150 bytes a rank and segment that its role has. */
+#include "sim/base/large.h"
 #include "sim/exec/pass.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#define MOST_FETCHED 320u /* bytes: those of eight members, of whom an end or two are asked for */
 
 static void class_free(void *data) {
     OrrPassClass *c = data;
-    for (uint32_t i = 0; i < c->n; i++)
-        g_free(c->tails[i]);
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (c->tails[i])
+            g_free(c->tails[i]->charge);
+        free(c->tails[i]);
+    }
     g_free(c);
 }
 
@@ -71,13 +78,27 @@ void orr_pass__classes_clear(OrrExec *x) {
     g_ptr_array_free(x->passes->classes, TRUE);
 }
 
+static OrrTailsTaken *slot_of(const OrrExec *x, const OrrIslandPass *pass,
+                              const OrrCompiledSegment *segment) {
+    return &pass->taken[x->passes->tail_of[segment - x->compiled->segments]];
+}
+
+const OrrPassTail *orr_pass__tail_of(const OrrExec *x, OrrIslandPass *pass,
+                                     const OrrCompiledSegment *segment) {
+    OrrTailsTaken *slot = slot_of(x, pass, segment);
+    if (slot->tail == NULL) /* an island like it may have been there */
+        slot->tail = pass->class->tails[slot - pass->taken];
+    return slot->tail;
+}
+
 static void take_member(const OrrPassTail *tail, uint32_t row, OrrPassMember *m) {
-    const int64_t *end_ns = tail->end_ns + (gsize)row * tail->n_ends[0];
+    const int64_t *coll_end_ns = tail->ns + tail->n_rows;
+    const int64_t *end_ns = coll_end_ns + tail->n_ends[1] + (gsize)row * tail->n_ends[0];
     int64_t begin_ns = m->tp_free_ns;
     for (uint32_t i = 0; i < tail->n_ends[0]; i++)
-        m->end_ns[0][tail->item[0][i]] = begin_ns + end_ns[i];
+        m->end_ns[0][tail->item[i]] = begin_ns + end_ns[i];
     for (uint32_t i = 0; i < tail->n_ends[1]; i++)
-        m->end_ns[1][tail->item[1][i]] = begin_ns + tail->coll_end_ns[i];
+        m->end_ns[1][tail->item[tail->n_ends[0] + i]] = begin_ns + coll_end_ns[i];
 }
 
 void orr_pass__tail_prefetch(const OrrExec *x, const OrrIslandPass *pass,
@@ -85,18 +106,16 @@ void orr_pass__tail_prefetch(const OrrExec *x, const OrrIslandPass *pass,
     uint32_t s = (uint32_t)(segment - x->compiled->segments);
     if (x->passes->meeting[s] == 0)
         return;
-    const OrrPassTail *tail = pass->class->tails[x->passes->tail_of[s]];
-    gsize n = sizeof *tail + (pass->n + 2) * sizeof(int64_t); /* as a rule an end each is asked */
-    for (gsize i = 0; tail && i < n; i += ORR_LINE)
+    const OrrPassTail *tail = slot_of(x, pass, segment)->tail;
+    for (gsize i = 0; tail && i < MOST_FETCHED; i += ORR_LINE)
         __builtin_prefetch((const char *)tail + i, 0);
 }
 
-void orr_pass__tail_take(const OrrExec *x, OrrPassWork *w, const OrrPassTail *tail) {
-    const uint8_t *row = orr_pass__of(x, w->members[0].rank)->class->row;
+void orr_pass__tail_take(OrrPassWork *w, const OrrPassTail *tail) {
     w->tail = tail;
     for (uint32_t m = 0; m < w->n; m++)
         if (w->members[m].same_as == m)
-            take_member(tail, row[m], &w->members[m]);
+            take_member(tail, tail->row[m], &w->members[m]);
 }
 
 void orr_pass__tail_count(OrrExec *x, OrrIslandPass *pass, const OrrPassWork *w) {
@@ -106,7 +125,7 @@ void orr_pass__tail_count(OrrExec *x, OrrIslandPass *pass, const OrrPassWork *w)
         orr_pass__tails_charge(x, pass);
     pass->taken_step = w->step;
     pass->n_taken++;
-    OrrTailsTaken *taken = &pass->taken[x->passes->tail_of[w->segment - x->compiled->segments]];
+    OrrTailsTaken *taken = slot_of(x, pass, w->segment);
     taken->n++;
     taken->begin_ns = w->members[0].end_ns[1][w->tail->first_coll - 1];
 }
@@ -115,34 +134,35 @@ void orr_pass__tail_count(OrrExec *x, OrrIslandPass *pass, const OrrPassWork *w)
  * one of equals. */
 static void note_launches(OrrExec *x, const OrrIslandPass *pass, const OrrPassTail *tail,
                           int64_t begin_ns) {
-    const uint8_t *row = pass->class->row;
-    for (uint32_t j = 0; j < tail->n_colls; j++) {
-        OrrLaunch *launches = orr_exec__launch_of(x, 0, pass->taken_step, tail->colls[j].what);
+    const OrrTailCharge *c = tail->charge;
+    for (uint32_t j = 0; j < c->n_colls; j++) {
+        OrrLaunch *launches = orr_exec__launch_of(x, 0, pass->taken_step, c->colls[j].what);
         const OrrLaunch *known = &launches[pass->first];
-        int64_t wait_ns = tail->wait_ns[j];
-        int64_t first_ns = begin_ns + tail->rows[row[0]].launch_ns[j];
+        int64_t wait_ns = c->wait_ns[j];
+        int64_t first_ns = begin_ns + c->rows[tail->row[0]].launch_ns[j];
         bool is_known = known->step == pass->taken_step + 1;
         if (is_known &&
             (wait_ns < known->wait_ns || (wait_ns == known->wait_ns && first_ns < known->at_ns)))
             continue;
         for (uint32_t m = 0; m < pass->n; m++)
-            launches[pass->list[m]] = (OrrLaunch){begin_ns + tail->rows[row[m]].launch_ns[j],
+            launches[pass->list[m]] = (OrrLaunch){begin_ns + c->rows[tail->row[m]].launch_ns[j],
                                                   wait_ns, pass->taken_step + 1};
     }
 }
 
 static void charge(OrrExec *x, const OrrIslandPass *pass, const OrrPassTail *tail, uint32_t n) {
+    const OrrTailCharge *c = tail->charge;
     for (uint32_t m = 0; m < pass->n; m++) {
-        const OrrTailMember *row = &tail->rows[pass->class->row[m]];
-        for (uint32_t i = 0; i < tail->n_owners; i++)
-            *orr_exec__owner_ns(x, pass->list[m], tail->owner[i]) += n * row->owner_ns[i];
+        const OrrTailMember *row = &c->rows[tail->row[m]];
+        for (uint32_t i = 0; i < c->n_owners; i++)
+            *orr_exec__owner_ns(x, pass->list[m], c->owner[i]) += n * row->owner_ns[i];
     }
-    for (uint32_t j = 0; j < tail->n_colls; j++) {
-        OrrCommSum *sum = orr_exec__sum_of(x, pass->taken_step, &tail->colls[j]);
-        sum->count += n * tail->sums[j].count;
-        sum->transfer_ns += n * tail->sums[j].transfer_ns;
-        sum->wait_ns += n * tail->sums[j].wait_ns;
-        sum->exposed_ns += n * tail->sums[j].exposed_ns;
+    for (uint32_t j = 0; j < c->n_colls; j++) {
+        OrrCommSum *sum = orr_exec__sum_of(x, pass->taken_step, &c->colls[j]);
+        sum->count += n * c->sums[j].count;
+        sum->transfer_ns += n * c->sums[j].transfer_ns;
+        sum->wait_ns += n * c->sums[j].wait_ns;
+        sum->exposed_ns += n * c->sums[j].exposed_ns;
     }
 }
 
@@ -151,37 +171,56 @@ void orr_pass__tails_charge(OrrExec *x, OrrIslandPass *pass) {
         OrrTailsTaken *taken = &pass->taken[t];
         if (taken->n == 0)
             continue;
-        charge(x, pass, pass->class->tails[t], taken->n);
+        charge(x, pass, taken->tail, taken->n);
         if (x->launches)
-            note_launches(x, pass, pass->class->tails[t], taken->begin_ns);
+            note_launches(x, pass, taken->tail, taken->begin_ns);
         pass->n_taken -= taken->n;
         taken->n = 0;
     }
 }
 
-/* Room for a tail and all that it points to: what each pass asks for comes first. */
-static OrrPassTail *alloc_tail(const OrrExec *x, const OrrPassTail *sizes) {
-    uint32_t n_launches = x->launches ? sizes->n_colls : 0;
-    gsize n_ends = sizes->n_rows * sizes->n_ends[0] + sizes->n_ends[1];
-    gsize n_items = (sizes->n_ends[0] + sizes->n_ends[1] + 1) / 2 * 2; /* rows lie behind them */
-    gsize n_row = sizes->n_owners + n_launches;
-    gsize n_ns = n_ends + sizes->n_rows * n_row + sizes->n_colls;
-    OrrPassTail *t =
-        g_malloc0(sizeof *t + sizes->n_rows * sizeof *t->rows + sizes->n_colls * sizeof *t->sums +
-                  n_ns * sizeof(int64_t) + n_items * sizeof(uint32_t));
-    *t = *sizes;
-    t->coll_end_ns = (int64_t *)(t + 1);
-    t->end_ns = t->coll_end_ns + t->n_ends[1];
-    t->item[0] = (uint32_t *)(t->coll_end_ns + n_ends);
-    t->item[1] = t->item[0] + t->n_ends[0];
-    t->rows = (OrrTailMember *)(t->item[0] + n_items);
-    t->sums = (OrrCommSum *)(t->rows + t->n_rows);
-    t->wait_ns = (int64_t *)(t->sums + t->n_colls);
-    int64_t *ns = t->wait_ns + t->n_colls;
-    for (uint32_t r = 0; r < t->n_rows; r++, ns += n_row) {
-        t->rows[r].owner_ns = ns;
-        t->rows[r].launch_ns = ns + t->n_owners;
+/* Sizes of a tail of @n members. */
+typedef struct {
+    uint32_t n, first_block, first_coll, n_colls, n_rows, n_ends[ORR_PASS_LANES], n_owners;
+    uint8_t owner[ORR_N_OWNERS];
+} Sizes;
+
+static OrrTailCharge *alloc_charge(const OrrExec *x, const Sizes *z) {
+    gsize n_row = z->n_owners + (x->launches ? z->n_colls : 0);
+    gsize n_ns = z->n_rows * n_row + z->n_colls;
+    OrrTailCharge *c = g_malloc0(sizeof *c + z->n_rows * sizeof *c->rows +
+                                 z->n_colls * sizeof *c->sums + n_ns * sizeof(int64_t));
+    c->n_colls = z->n_colls;
+    c->n_owners = z->n_owners;
+    memcpy(c->owner, z->owner, sizeof c->owner);
+    c->rows = (OrrTailMember *)(c + 1);
+    c->sums = (OrrCommSum *)(c->rows + z->n_rows);
+    c->wait_ns = (int64_t *)(c->sums + z->n_colls);
+    int64_t *ns = c->wait_ns + z->n_colls;
+    for (uint32_t r = 0; r < z->n_rows; r++, ns += n_row) {
+        c->rows[r].owner_ns = ns;
+        c->rows[r].launch_ns = ns + z->n_owners;
     }
+    return c;
+}
+
+static gsize whole_words(gsize bytes) {
+    return (bytes + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
+}
+
+static OrrPassTail *alloc_tail(const OrrExec *x, const Sizes *z) {
+    gsize rows_bytes = whole_words(z->n);
+    gsize items_bytes = whole_words((z->n_ends[0] + z->n_ends[1]) * sizeof(uint32_t));
+    gsize n_ns = z->n_rows + z->n_rows * z->n_ends[0] + z->n_ends[1];
+    OrrPassTail *t = orr_large_new(sizeof *t + rows_bytes + items_bytes + n_ns * sizeof(int64_t));
+    t->first_block = z->first_block;
+    t->first_coll = z->first_coll;
+    t->n_rows = z->n_rows;
+    memcpy(t->n_ends, z->n_ends, sizeof t->n_ends);
+    t->row = (uint8_t *)(t + 1);
+    t->item = (uint32_t *)(void *)((char *)(t + 1) + rows_bytes);
+    t->ns = (int64_t *)(void *)((char *)(t + 1) + rows_bytes + items_bytes);
+    t->charge = alloc_charge(x, z);
     return t;
 }
 
@@ -202,64 +241,91 @@ static uint32_t asked_items(const OrrExec *x, const OrrPassWork *w, uint32_t k, 
 
 static void fill_row(const OrrExec *x, const OrrPassTail *t, const OrrPassMember *m,
                      const int64_t *before_ns, uint32_t at) {
-    OrrTailMember *row = &t->rows[at];
+    const OrrTailCharge *c = t->charge;
+    OrrTailMember *row = &c->rows[at];
     int64_t begin_ns = m->end_ns[1][t->first_coll - 1];
-    for (uint32_t i = 0; i < t->n_owners; i++)
-        row->owner_ns[i] = m->owner_ns[t->owner[i]] - before_ns[t->owner[i]];
+    int64_t *end_ns = t->ns + t->n_rows + t->n_ends[1] + (gsize)at * t->n_ends[0];
+    for (uint32_t i = 0; i < c->n_owners; i++)
+        row->owner_ns[i] = m->owner_ns[c->owner[i]] - before_ns[c->owner[i]];
     for (uint32_t i = 0; i < t->n_ends[0]; i++)
-        t->end_ns[(gsize)at * t->n_ends[0] + i] = m->end_ns[0][t->item[0][i]] - begin_ns;
-    for (uint32_t j = 0; x->launches && j < t->n_colls; j++) {
+        end_ns[i] = m->end_ns[0][t->item[i]] - begin_ns;
+    for (uint32_t j = 0; x->launches && j < c->n_colls; j++) {
         const OrrPassWait *wait = &m->waits[t->first_coll + j];
         row->launch_ns[j] =
             m->end_ns[1][t->first_coll + j] - wait->transfer_ns - wait->wait_ns - begin_ns;
     }
 }
 
-static void fill_sums(const OrrExec *x, const OrrPassWork *w, OrrPassTail *t) {
+static void fill_sums(const OrrExec *x, const OrrPassWork *w, const OrrPassTail *t) {
+    OrrTailCharge *c = t->charge;
     for (uint32_t i = 0; i < w->n; i++) {
         const OrrPassMember *m = &w->members[w->members[i].same_as];
         uint32_t weight = x->bound->weight[w->members[i].rank];
-        for (uint32_t j = 0; j < t->n_colls; j++) {
+        for (uint32_t j = 0; j < c->n_colls; j++) {
             const OrrPassWait *wait = &m->waits[t->first_coll + j];
-            t->sums[j].count += weight;
-            t->sums[j].transfer_ns += (double)wait->transfer_ns * weight;
-            t->sums[j].wait_ns += (double)wait->wait_ns * weight;
-            t->sums[j].exposed_ns += (double)wait->exposed_ns * weight;
-            t->wait_ns[j] += wait->wait_ns * weight;
+            c->sums[j].count += weight;
+            c->sums[j].transfer_ns += (double)wait->transfer_ns * weight;
+            c->sums[j].wait_ns += (double)wait->wait_ns * weight;
+            c->sums[j].exposed_ns += (double)wait->exposed_ns * weight;
+            c->wait_ns[j] += wait->wait_ns * weight;
         }
     }
 }
 
-OrrPassTail *orr_pass__tail_new(const OrrExec *x, const OrrPassWork *w,
-                                const int64_t (*before_ns)[ORR_N_OWNERS]) {
-    const OrrPassClass *class = orr_pass__of(x, w->members[0].rank)->class;
-    OrrPassTail sizes = {.n_rows = class->n_rows};
-    sizes.first_coll = x->passes->meeting[w->segment - x->compiled->segments];
-    sizes.n_colls = w->segment->n_items[ORR_STREAM_TP] - sizes.first_coll;
-    sizes.colls = x->compiled->items + w->segment->first_item[ORR_STREAM_TP] + sizes.first_coll;
-    for (uint32_t j = 0; j < sizes.first_coll; j++)
-        sizes.first_block =
-            MAX(sizes.first_block, x->passes->need[w->segment->first_item[ORR_STREAM_TP] + j]);
-    sizes.n_ends[0] = asked_items(x, w, 0, sizes.first_block, NULL);
-    sizes.n_ends[1] = asked_items(x, w, 1, sizes.first_coll, NULL);
+/* Owners that are charged in the tail. */
+static void find_owners(const OrrPassWork *w, const int64_t (*before_ns)[ORR_N_OWNERS], Sizes *z) {
     for (uint32_t o = 0; o < ORR_N_OWNERS; o++) {
         bool is_charged = false;
         for (uint32_t m = 0; m < w->n; m++)
             is_charged |=
                 w->members[m].same_as == m && w->members[m].owner_ns[o] != before_ns[m][o];
         if (is_charged)
-            sizes.owner[sizes.n_owners++] = o;
+            z->owner[z->n_owners++] = o;
     }
-    OrrPassTail *t = alloc_tail(x, &sizes);
-    asked_items(x, w, 0, t->first_block, t->item[0]);
-    asked_items(x, w, 1, t->first_coll, t->item[1]);
+}
+
+/* What blocks of a member before a meeting at the first collective take. */
+static int64_t work_before(const OrrExec *x, const OrrPassWork *w, const OrrPassTail *t,
+                           const OrrPassMember *m) {
+    const OrrItem *blocks = x->compiled->items + w->segment->first_item[ORR_STREAM_COMPUTE];
+    int64_t sum_ns = 0;
+    for (uint32_t i = 0; t->first_coll == 1 && i < t->first_block; i++)
+        sum_ns += m->times[blocks[i].what].work_ns;
+    return sum_ns;
+}
+
+static void fill(const OrrExec *x, const OrrPassWork *w, OrrPassTail *t, const uint8_t *row,
+                 const int64_t (*before_ns)[ORR_N_OWNERS]) {
+    uint32_t *item = (uint32_t *)t->item;
+    asked_items(x, w, 0, t->first_block, item);
+    asked_items(x, w, 1, t->first_coll, item + t->n_ends[0]);
+    memcpy((uint8_t *)t->row, row, w->n);
+    const int64_t *coll_end_ns = w->members[0].end_ns[1];
     for (uint32_t i = 0; i < t->n_ends[1]; i++)
-        t->coll_end_ns[i] =
-            w->members[0].end_ns[1][t->item[1][i]] - w->members[0].end_ns[1][t->first_coll - 1];
+        t->ns[t->n_rows + i] = coll_end_ns[item[t->n_ends[0] + i]] - coll_end_ns[t->first_coll - 1];
     for (uint32_t m = 0; m < w->n; m++) {
-        uint32_t from = w->members[m].same_as;
-        fill_row(x, t, &w->members[from], before_ns[from], class->row[m]);
+        const OrrPassMember *from = &w->members[w->members[m].same_as];
+        t->ns[row[m]] = work_before(x, w, t, from);
+        fill_row(x, t, from, before_ns[w->members[m].same_as], row[m]);
     }
     fill_sums(x, w, t);
-    return t;
+}
+
+void orr_pass__tail_new(const OrrExec *x, const OrrPassWork *w, int64_t transfer_ns,
+                        const int64_t (*before_ns)[ORR_N_OWNERS]) {
+    const OrrPassClass *class = orr_pass__of(x, w->members[0].rank)->class;
+    uint32_t segment = (uint32_t)(w->segment - x->compiled->segments);
+    const uint32_t *need = x->passes->need + w->segment->first_item[ORR_STREAM_TP];
+    Sizes z = {.n = w->n, .n_rows = class->n_rows, .first_coll = x->passes->meeting[segment]};
+    z.n_colls = w->segment->n_items[ORR_STREAM_TP] - z.first_coll;
+    for (uint32_t j = 0; j < z.first_coll; j++)
+        z.first_block = MAX(z.first_block, need[j]);
+    z.n_ends[0] = asked_items(x, w, 0, z.first_block, NULL);
+    z.n_ends[1] = asked_items(x, w, 1, z.first_coll, NULL);
+    find_owners(w, before_ns, &z);
+    OrrPassTail *t = alloc_tail(x, &z);
+    t->transfer_ns = transfer_ns;
+    t->charge->colls = x->compiled->items + w->segment->first_item[ORR_STREAM_TP] + z.first_coll;
+    fill(x, w, t, class->row, before_ns);
+    class->tails[x->passes->tail_of[segment]] = t;
 }
