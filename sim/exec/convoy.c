@@ -1,4 +1,4 @@
-/* Convoys: how they set out and how they end.
+/* Convoys: how they fly and end; convoy_out.c has how they set out.
  *
  * The transfers of a convoy may end at times a little apart (members of slow and fast GPUs): they
  * are told of at the end of the last, which is late for the others, but each with its own time.
@@ -10,10 +10,6 @@
 #include "sim/exec/convoy.h"
 
 #include "sim/exec/pass.h"
-
-static const OrrProgram *program(const OrrExec *x) {
-    return x->bound->program;
-}
 
 /* The members of both sides are at one place of the program each. */
 static bool are_in_step(OrrExec *x, const OrrConvoy *c) {
@@ -34,9 +30,7 @@ static void link_late(OrrExec *x, uint32_t id) {
     x->convoys->late[c->island[1]] = id;
 }
 
-/* Whether transfers of it may be in the fluid and end with it, whenever that may be: the next ones
- * would be seen, so it lands before these can start. */
-static bool bind_to_land(OrrExec *x, uint32_t id) {
+bool orr_convoy__bind_to_land(OrrExec *x, uint32_t id) {
     OrrConvoy *c = &x->convoys->convoys[id];
     if (c->is_bound)
         return true;
@@ -64,15 +58,13 @@ static void unlink_late(OrrExec *x, uint32_t id) {
     c->is_late = false;
 }
 
-/* All transfers that end with it are known to have ended by @end_ns. */
-static void await_end(OrrExec *x, uint32_t id, int64_t end_ns) {
+void orr_convoy__await_end(OrrExec *x, uint32_t id, int64_t end_ns) {
     OrrConvoy *c = &x->convoys->convoys[id];
     c->generation = (c->generation + 1) & ORR_GENERATION_MASK;
     orr_queue_push(&x->queue, end_ns, ORR_EV_CONVOY, c->generation, id);
 }
 
-/* All transfers end with the convoy, those that are known at what their places say. */
-static void fly(OrrExec *x, uint32_t id, int64_t first_ns, uint32_t n_unknown) {
+void orr_convoy__fly(OrrExec *x, uint32_t id, int64_t first_ns, uint32_t n_unknown) {
     OrrConvoy *c = &x->convoys->convoys[id];
     for (uint32_t i = 0; i < c->n; i++)
         x->places[x->convoys->places[c->first + i]].is_convoyed = 1;
@@ -82,8 +74,7 @@ static void fly(OrrExec *x, uint32_t id, int64_t first_ns, uint32_t n_unknown) {
     c->has_started = false;
 }
 
-/* All transfers are known to end, at what their places say. */
-static void fly_booked(OrrExec *x, uint32_t id, int64_t first_ns, int64_t last_ns) {
+void orr_convoy__fly_booked(OrrExec *x, uint32_t id, int64_t first_ns, int64_t last_ns) {
     OrrConvoy *c = &x->convoys->convoys[id];
     const uint32_t *places = x->convoys->places + c->first;
     bool is_late = first_ns != last_ns;
@@ -93,184 +84,10 @@ static void fly_booked(OrrExec *x, uint32_t id, int64_t first_ns, int64_t last_n
             orr_exec__push_end(x, places[i], x->places[places[i]].due_ns);
         return;
     }
-    fly(x, id, first_ns, 0);
+    orr_convoy__fly(x, id, first_ns, 0);
     if (is_late)
         link_late(x, id);
-    await_end(x, id, last_ns);
-}
-
-/* When the first byte moves of a transfer whose partners have met. */
-static int64_t start_of_flow(const OrrPlace *place) {
-    return place->arrived_ns + orr_exec__plan(place)->latency_ns;
-}
-
-/* The same of any of a convoy that sets out as one: it needs to know less of each. */
-static int64_t start_in(const OrrConvoy *c, const OrrPlace *place) {
-    return c->is_joint ? place->arrived_ns + c->plan->latency_ns : start_of_flow(place);
-}
-
-/* When the transfer of @id, whose partners have met, ends; INT64_MAX if a link has no room. */
-static int64_t known_end(OrrExec *x, uint32_t id) {
-    OrrPlace *place = &x->places[id];
-    const OrrPlan *plan = orr_exec__plan(place);
-    int64_t end_ns;
-    if (place->n_uses == 0 || plan->work_bytes == 0)
-        return place->arrived_ns + orr_exec__private_ns(plan);
-    return orr_exec__take_room(x, id, start_of_flow(place), &end_ns) ? end_ns : INT64_MAX;
-}
-
-/* The same if it is one time for all transfers; INT64_MAX: it is not. */
-static int64_t starts_of_flows(const OrrExec *x, const OrrConvoy *c) {
-    const uint32_t *places = x->convoys->places + c->first;
-    int64_t from_ns = start_in(c, &x->places[places[0]]);
-    for (uint32_t i = 1; i < c->n; i++)
-        if (start_in(c, &x->places[places[i]]) != from_ns)
-            return INT64_MAX;
-    return from_ns;
-}
-
-/* The transfers without room enter the fluid, each at its time. */
-static void start_flows(OrrExec *x, uint32_t id, uint32_t n_unknown) {
-    OrrConvoy *c = &x->convoys->convoys[id];
-    const uint32_t *places = x->convoys->places + c->first;
-    int64_t from_ns = starts_of_flows(x, c);
-    if (n_unknown == c->n && from_ns != INT64_MAX) {
-        c->wait_generation = (c->wait_generation + 1) & ORR_GENERATION_MASK;
-        orr_queue_push(&x->queue, from_ns, ORR_EV_CONVOY_FLOW, c->wait_generation, id);
-        return;
-    }
-    for (uint32_t i = 0; i < c->n; i++)
-        if (x->places[places[i]].due_ns == INT64_MAX)
-            orr_queue_push(&x->queue, start_in(c, &x->places[places[i]]), ORR_EV_FLOW_START, 0,
-                           places[i]);
-}
-
-/* When its transfers end, as far as that is known. */
-static void find_ends(OrrExec *x, OrrConvoy *c) {
-    const uint32_t *places = x->convoys->places + c->first;
-    c->is_joint = orr_convoy__is_joint(x, c);
-    if (c->is_joint) {
-        int64_t ns = orr_convoy__take_room(x, c);
-        for (uint32_t i = 0; i < c->n; i++) {
-            OrrPlace *place = &x->places[places[i]];
-            place->due_ns = INT64_MAX;
-            if (ns == INT64_MAX)
-                continue;
-            place->from_ns = start_in(c, place);
-            place->due_ns = place->from_ns + ns;
-        }
-        return;
-    }
-    for (uint32_t i = 0; i < c->n; i++)
-        orr_exec__room_prefetch(x, &x->places[places[i]]);
-    for (uint32_t i = 0; i < c->n; i++)
-        x->places[places[i]].due_ns = known_end(x, places[i]);
-}
-
-/* The partners of all transfers of the convoy have met. */
-static void set_out(OrrExec *x, uint32_t id) {
-    OrrConvoy *c = &x->convoys->convoys[id];
-    const uint32_t *places = x->convoys->places + c->first;
-    int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
-    uint32_t n_unknown = 0;
-    if (x->passes)
-        __builtin_prefetch(&x->passes->islands[c->island[1]].released);
-    c->stream[0] = x->places[places[0]].stream;
-    c->stream[1] = x->places[places[0]].receive_stream;
-    find_ends(x, c);
-    for (uint32_t i = 0; i < c->n; i++) {
-        int64_t end_ns = x->places[places[i]].due_ns;
-        first_ns = MIN(first_ns, end_ns);
-        last_ns = MAX(last_ns, end_ns);
-        n_unknown += end_ns == INT64_MAX;
-    }
-    if (n_unknown == 0) {
-        fly_booked(x, id, first_ns, last_ns);
-        return;
-    }
-    start_flows(x, id, n_unknown);
-    if (bind_to_land(x, id)) {
-        fly(x, id, first_ns, n_unknown);
-        return;
-    }
-    for (uint32_t i = 0; i < c->n; i++)
-        if (x->places[places[i]].due_ns < INT64_MAX)
-            orr_exec__push_end(x, places[i], x->places[places[i]].due_ns);
-}
-
-/* None of its transfers had room when they set out. */
-void orr_exec__convoy_flows(OrrExec *x, uint32_t convoy, uint32_t generation) {
-    const OrrConvoy *c = &x->convoys->convoys[convoy];
-    g_assert(generation == c->wait_generation);
-    if (orr_convoy__flow(x, convoy))
-        return;
-    for (uint32_t i = 0; i < c->n; i++)
-        orr_exec__flow_start(x, x->convoys->places[c->first + i]);
-}
-
-void orr_convoy__arrive(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t part,
-                        const int64_t *start_ns) {
-    uint32_t ids[ORR_MAX_ISLAND], n_met = 0;
-    uint8_t has_met[ORR_MAX_ISLAND];
-    const OrrP2pPart *p = &program(x)->parts[part];
-    uint32_t convoy = x->places[orr_exec__pair_of(x, list[0], p)].convoy;
-    for (uint32_t i = 0; i < n; i++) {
-        ids[i] = convoy == ORR_NONE ? orr_exec__pair_of(x, list[i], p)
-                                    : x->convoys->places[x->convoys->convoys[convoy].first + i];
-        has_met[i] = orr_exec__meet_pair(x, &x->places[ids[i]], list[i], s, part, start_ns[i]);
-        n_met += has_met[i];
-    }
-    if (convoy != ORR_NONE && p->is_send)
-        orr_convoy__note_onward(x, convoy);
-    if (convoy != ORR_NONE && n_met == n) {
-        set_out(x, convoy);
-        return;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        if (has_met[i] && convoy != ORR_NONE)
-            orr_convoy__wait(x, ids[i]);
-        else if (has_met[i])
-            orr_exec__begin_transfer(x, ids[i], x->places[ids[i]].arrived_ns);
-    }
-}
-
-void orr_convoy__wait(OrrExec *x, uint32_t id) {
-    OrrPlace *place = &x->places[id];
-    OrrConvoy *c = &x->convoys->convoys[place->convoy];
-    int64_t leave_ns = start_of_flow(place);
-    if (leave_ns < x->global_ns) { /* its last one was told of late */
-        orr_exec__begin_transfer(x, id, place->arrived_ns);
-        return;
-    }
-    if (c->n_waiting + 1 == c->n) {
-        for (uint32_t i = 0; i < c->n; i++)
-            x->places[x->convoys->places[c->first + i]].is_waiting = 0;
-        c->n_waiting = 0;
-        c->wait_generation = (c->wait_generation + 1) & ORR_GENERATION_MASK;
-        set_out(x, place->convoy);
-        return;
-    }
-    place->is_waiting = 1;
-    if (c->n_waiting++ > 0 && c->leave_ns <= leave_ns)
-        return;
-    c->leave_ns = leave_ns;
-    c->wait_generation = (c->wait_generation + 1) & ORR_GENERATION_MASK;
-    orr_queue_push(&x->queue, leave_ns, ORR_EV_SET_OUT, c->wait_generation, place->convoy);
-}
-
-void orr_exec__convoy_leaves(OrrExec *x, uint32_t convoy, uint32_t generation) {
-    OrrConvoy *c = &x->convoys->convoys[convoy];
-    if (generation != c->wait_generation)
-        return; /* all have set out */
-    c->n_waiting = 0;
-    c->wait_generation = (c->wait_generation + 1) & ORR_GENERATION_MASK;
-    for (uint32_t i = 0; i < c->n; i++) {
-        uint32_t id = x->convoys->places[c->first + i];
-        if (!x->places[id].is_waiting)
-            continue;
-        x->places[id].is_waiting = 0;
-        orr_exec__begin_transfer(x, id, x->places[id].arrived_ns);
-    }
+    orr_convoy__await_end(x, id, last_ns);
 }
 
 /* Nobody is left, or waits for the others. */
@@ -286,7 +103,7 @@ static void dissolve(OrrExec *x, uint32_t id) {
 void orr_exec__lose_room(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     OrrConvoy *c = &x->convoys->convoys[place->convoy];
-    if (bind_to_land(x, place->convoy)) {
+    if (orr_convoy__bind_to_land(x, place->convoy)) {
         if (c->n_unknown++ == 0)
             c->generation = (c->generation + 1) & ORR_GENERATION_MASK;
         place->due_ns = INT64_MAX;
@@ -422,14 +239,12 @@ static void note_over(OrrExec *x, uint32_t id) {
         v->over[v->n_over++] = place->convoy;
 }
 
-/* A transfer that ends with its convoy is over: who waits for it is told at the end of the last. */
-static void note_end(OrrExec *x, uint32_t id) {
+void orr_convoy__know_end(OrrExec *x, uint32_t id, int64_t end_ns) {
     OrrPlace *place = &x->places[id];
     OrrConvoy *c = &x->convoys->convoys[place->convoy];
-    int64_t last_ns = x->now_ns;
-    orr_exec__leave_fluid(x, place);
-    place->due_ns = x->now_ns;
-    c->first_ns = MIN(c->first_ns, x->now_ns);
+    int64_t last_ns = end_ns;
+    place->due_ns = end_ns;
+    c->first_ns = MIN(c->first_ns, end_ns);
     if (--c->n_unknown > 0)
         return;
     for (uint32_t i = 0; i < c->n; i++) {
@@ -437,7 +252,13 @@ static void note_end(OrrExec *x, uint32_t id) {
         if (other->is_convoyed)
             last_ns = MAX(last_ns, other->due_ns);
     }
-    await_end(x, place->convoy, last_ns);
+    orr_convoy__await_end(x, place->convoy, last_ns);
+}
+
+/* A transfer that ends with its convoy is over: who waits for it is told at the end of the last. */
+static void note_end(OrrExec *x, uint32_t id) {
+    orr_exec__leave_fluid(x, &x->places[id]);
+    orr_convoy__know_end(x, id, x->now_ns);
 }
 
 /* Transfers of convoy @id that go alone are over, in one instant: where they are all they end
@@ -458,8 +279,8 @@ static void end_alone(OrrExec *x, uint32_t id) {
     c->is_joint = false; /* they may have set out each by itself */
     if (!is_whole)
         return;
-    fly(x, id, x->now_ns, 0);
-    await_end(x, id, x->now_ns);
+    orr_convoy__fly(x, id, x->now_ns, 0);
+    orr_convoy__await_end(x, id, x->now_ns);
 }
 
 /* All transfers of convoy @id, which were one in the fluid, are over. */
@@ -467,12 +288,12 @@ static void note_joint_end(OrrExec *x, uint32_t id) {
     OrrConvoy *c = &x->convoys->convoys[id];
     orr_convoy__flow_over(x, c);
     if (c->n_flying == 0)
-        fly(x, id, x->now_ns, 0);
+        orr_convoy__fly(x, id, x->now_ns, 0);
     g_assert(c->n_flying == c->n);
     c->is_over = true; /* its places hear of that when they end */
     c->first_ns = MIN(c->first_ns, x->now_ns);
     c->n_unknown = 0;
-    await_end(x, id, x->now_ns);
+    orr_convoy__await_end(x, id, x->now_ns);
 }
 
 /* All transfers that are over in the fluid by now have been told. */

@@ -32,6 +32,7 @@ typedef struct {
     bool is_equal;
     bool has_room;      /* its transfers hold room as one */
     bool is_joint;      /* it has set out as one */
+    bool is_at_once;    /* its transfers start at one time */
     bool is_over;       /* so it was in the fluid, too, until first_ns */
     bool is_late;       /* some end before the rest: in the list of the receivers' island */
     bool has_started;   /* one of its transfers has, in the fluid */
@@ -85,10 +86,21 @@ bool orr_convoy__can_be_late(const OrrExec *x, const OrrConvoy *c);
 /* Before when no member can be ready to send again: each sends what a block of his has made, and
  * has to go through others until that. INT64_MIN: not known. */
 int64_t orr_convoy__next_send_ns(const OrrExec *x, const OrrConvoy *c);
-/* The partners of a transfer have met: it waits for the rest of its convoy, but not beyond its
- * latency. */
+/* convoy.c. All transfers that end with it are known to have ended by @end_ns. */
+void orr_convoy__await_end(OrrExec *x, uint32_t convoy, int64_t end_ns);
+/* All transfers end with the convoy, those that are known at what their places say. */
+void orr_convoy__fly(OrrExec *x, uint32_t convoy, int64_t first_ns, uint32_t n_unknown);
+/* All transfers are known to end, at what their places say. */
+void orr_convoy__fly_booked(OrrExec *x, uint32_t convoy, int64_t first_ns, int64_t last_ns);
+/* Whether transfers of it may be in the fluid and end with it, whenever that may be: the next ones
+ * would be seen, so it lands before these can start. */
+bool orr_convoy__bind_to_land(OrrExec *x, uint32_t convoy);
+/* The end is known of one of those that end with it. */
+void orr_convoy__know_end(OrrExec *x, uint32_t place, int64_t end_ns);
+/* convoy_out.c. The partners of a transfer have met: it waits for the rest of its convoy, but not
+ * beyond its latency. */
 void orr_convoy__wait(OrrExec *x, uint32_t place);
-/* Its transfer starts in the fluid. */
+/* Its transfer starts, in the fluid as a rule. */
 void orr_convoy__starts(OrrExec *x, uint32_t place);
 /* Sends or receives of stream @s of all members, in the order of @list, are launched at
  * @start_ns. */
@@ -96,8 +108,9 @@ void orr_convoy__arrive(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s
                         const int64_t *start_ns);
 /* convoy_joint.c. Whether its transfers, whose partners have met, can be asked for as one. */
 bool orr_convoy__is_joint(OrrExec *x, OrrConvoy *c);
-/* Books all of such a convoy; returns what they take. INT64_MAX: there is no room. */
-int64_t orr_convoy__take_room(OrrExec *x, OrrConvoy *c);
+/* Books all of such a convoy, @is_start: of which the first starts now; returns what they take.
+ * INT64_MAX: there is no room. */
+int64_t orr_convoy__take_room(OrrExec *x, OrrConvoy *c, bool is_start);
 /* Its transfers hold room each for itself from now on. */
 void orr_convoy__part_room(OrrExec *x, OrrConvoy *c);
 /* Those that hold room give it back. */

@@ -213,15 +213,31 @@ static bool is_room_for(const OrrExec *x, const OrrConvoy *c, const OrrTop *top)
     return held->bytes_per_s == top->bytes_per_s && held->scale == top->scale;
 }
 
-int64_t orr_convoy__take_room(OrrExec *x, OrrConvoy *c) {
+/* The same as pass_by for the links of a row that others use, too. */
+static void pass_by_row(OrrExec *x, uint32_t row) {
+    uint32_t n;
+    const uint32_t *links = orr_fluid_row_links(x->fluid, row, &n);
+    for (uint32_t i = 0; i < n; i++)
+        x->link_room[links[i]].penalty -= x->link_room[links[i]].penalty > 0;
+}
+
+static void pass_by(OrrExec *x, const OrrUse *uses, uint32_t n_uses, uint32_t n_rows) {
+    orr_exec__pass_by(x, uses, n_uses);
+    for (uint32_t u = 0; u < n_rows; u++)
+        pass_by_row(x, uses[n_uses + u].constraint);
+}
+
+int64_t orr_convoy__take_room(OrrExec *x, OrrConvoy *c, bool is_start) {
     const OrrTop *top = &x->tops[c->joint_top];
     OrrReserve r = room_of(x, c, top);
     if (top->ns == INT64_MAX)
         return INT64_MAX;
     if (c->has_room && !is_room_for(x, c, top))
         orr_convoy__give_room(x, c);
-    if (!c->has_room && !orr_exec__reserve(x, &r))
+    if (!c->has_room && !orr_exec__reserve(x, &r, is_start))
         return INT64_MAX;
+    if (is_start)
+        pass_by(x, r.uses, r.n_uses, r.n_rows);
     for (uint32_t i = 0; i < c->n; i++) {
         OrrPlace *place = place_of(x, c, i);
         place->is_held = 0;
@@ -294,14 +310,6 @@ static OrrFlow flow_of(const OrrPlan *plan, uint32_t owner) {
                      .owner = owner};
 }
 
-/* The same as pass_by for the links of a row that others use, too. */
-static void pass_by_row(OrrExec *x, uint32_t row) {
-    uint32_t n;
-    const uint32_t *links = orr_fluid_row_links(x->fluid, row, &n);
-    for (uint32_t i = 0; i < n; i++)
-        x->link_room[links[i]].penalty -= x->link_room[links[i]].penalty > 0;
-}
-
 bool orr_convoy__flow(OrrExec *x, uint32_t id) {
     OrrConvoy *c = &x->convoys->convoys[id];
     if (!c->is_joint)
@@ -312,9 +320,7 @@ bool orr_convoy__flow(OrrExec *x, uint32_t id) {
     flow.n_rows = c->n_rows;
     if (!orr_fluid_start_joint(x->fluid, x->now_ns, &flow, &c->flow))
         return false;
-    orr_exec__pass_by(x, flow.uses, c->n_shared);
-    for (uint32_t u = 0; u < c->n_rows; u++)
-        pass_by_row(x, flow.uses[c->n_shared + u].constraint);
+    pass_by(x, flow.uses, flow.n_uses, flow.n_rows);
     x->is_fluid_dirty = true;
     return true;
 }

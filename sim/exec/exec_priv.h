@@ -407,9 +407,11 @@ void orr_exec__share(OrrExec *x, uint32_t place, int64_t ahead_ns);
 void orr_exec__rooms_new(OrrExec *x);
 void orr_exec__rooms_clear(OrrExec *x);
 bool orr_exec__book(OrrExec *x, uint32_t place, int64_t from_ns);
-bool orr_exec__take_room(OrrExec *x, uint32_t place, int64_t from_ns, int64_t *end_ns);
-/* Room for uses, if all their links have it; no more. */
-bool orr_exec__reserve(OrrExec *x, const OrrReserve *r);
+bool orr_exec__take_room(OrrExec *x, uint32_t place, int64_t from_ns, bool is_start,
+                         int64_t *end_ns);
+/* Room for uses, if all their links have it; no more. @is_start: for what starts now, on links that
+ * are left to the fluid for a while, too. */
+bool orr_exec__reserve(OrrExec *x, const OrrReserve *r, bool is_start);
 void orr_exec__unreserve(OrrExec *x, const OrrReserve *r);
 /* The links are used by a transfer in the fluid. */
 void orr_exec__pass_by(OrrExec *x, const OrrUse *uses, uint32_t n);

@@ -137,9 +137,16 @@ void orr_exec__share(OrrExec *x, uint32_t id, int64_t ahead_ns) {
 }
 
 void orr_exec__flow_start(OrrExec *x, uint32_t id) {
-    if (x->places[id].is_convoyed)
+    OrrPlace *place = &x->places[id];
+    int64_t end_ns;
+    if (place->is_convoyed)
         orr_convoy__starts(x, id);
-    orr_exec__share(x, id, 0);
+    if (!place->is_pair || !orr_exec__take_room(x, id, x->now_ns, true, &end_ns))
+        orr_exec__share(x, id, 0);
+    else if (place->is_convoyed)
+        orr_convoy__know_end(x, id, end_ns);
+    else
+        orr_exec__push_end(x, id, end_ns);
 }
 
 /* It takes its turn among the events of this instant. */

@@ -12,7 +12,8 @@
 #include "sim/exec/exec_priv.h"
 
 #define NS_PER_S 1000000000 /* definition */
-#define PENALTY 4u          /* uses through the fluid for each booking that was taken back */
+#define MANY 64u
+#define PENALTY 4u /* uses through the fluid for each booking that was taken back */
 
 /* Pair places by link, to find who is booked on it. */
 static void index_links(OrrExec *x) {
@@ -115,13 +116,23 @@ static bool is_row_left(const OrrExec *x, uint32_t row) {
     return false;
 }
 
-bool orr_exec__reserve(OrrExec *x, const OrrReserve *r) {
-    for (uint32_t u = 0; u < r->n_uses; u++)
-        if (x->link_room[r->uses[u].constraint].penalty > 0)
-            return false;
-    for (uint32_t u = 0; u < r->n_rows; u++)
+/* Whether one of its links is left to the fluid: for what starts now only if it is a link of many.
+ */
+static bool is_left(const OrrExec *x, const OrrReserve *r, bool is_start) {
+    for (uint32_t u = 0; u < r->n_uses; u++) {
+        uint32_t link = r->uses[u].constraint;
+        if (!is_start && x->link_room[link].penalty > 0)
+            return true;
+    }
+    for (uint32_t u = 0; !is_start && u < r->n_rows; u++)
         if (is_row_left(x, r->uses[r->n_uses + u].constraint))
-            return false;
+            return true;
+    return false;
+}
+
+bool orr_exec__reserve(OrrExec *x, const OrrReserve *r, bool is_start) {
+    if (is_left(x, r, is_start))
+        return false;
     if (!orr_fluid_reserve(x->fluid, r))
         return false;
     orr_exec__count_booked(x, r, +1);
@@ -164,7 +175,7 @@ void orr_exec__empty_link(void *data, uint32_t link) {
 
 /* Books the transfer, whose bytes begin to move at @from_ns, if all its links have room; it ends at
  * @end_ns then. */
-bool orr_exec__take_room(OrrExec *x, uint32_t id, int64_t from_ns, int64_t *end_ns) {
+bool orr_exec__take_room(OrrExec *x, uint32_t id, int64_t from_ns, bool is_start, int64_t *end_ns) {
     OrrPlace *place = &x->places[id];
     const OrrTop *top = orr_exec__top(x, place);
     if (top->ns == INT64_MAX || x->options->is_plain)
@@ -177,8 +188,10 @@ bool orr_exec__take_room(OrrExec *x, uint32_t id, int64_t from_ns, int64_t *end_
     place->booked_top = place->top;
     if (!place->is_held) {
         OrrReserve r = orr_exec__room_of(x, place);
-        if (!orr_exec__reserve(x, &r))
+        if (!orr_exec__reserve(x, &r, is_start))
             return false;
+        if (is_start)
+            orr_exec__pass_by(x, r.uses, r.n_uses);
     }
     place->is_held = 0;
     place->is_booked = 1;
@@ -191,7 +204,7 @@ bool orr_exec__take_room(OrrExec *x, uint32_t id, int64_t from_ns, int64_t *end_
 /* The same; schedules its end. */
 bool orr_exec__book(OrrExec *x, uint32_t id, int64_t from_ns) {
     int64_t end_ns;
-    if (!orr_exec__take_room(x, id, from_ns, &end_ns))
+    if (!orr_exec__take_room(x, id, from_ns, false, &end_ns))
         return false;
     orr_exec__push_end(x, id, end_ns);
     return true;
