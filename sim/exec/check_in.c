@@ -188,8 +188,8 @@ static void schedule(OrrExec *x, const Call *call, const uint32_t *list, uint32_
     for (uint32_t m = 0; m < n; m++)
         for (uint32_t k = 0; k < call->needs->n_lanes; k++)
             last = MAX(last, x->passes->begins.begin_ns[list[m]][k]);
-    OrrIslandPass *pass = orr_pass__of(x, list[0]);
-    orr_exec__push_local(x, list[0], last, ORR_EV_PASS, pass->generation, list[0]);
+    orr_exec__push_local(x, list[0], last, ORR_EV_PASS, orr_pass__of(x, list[0])->generation,
+                         list[0]);
 }
 
 /* The streams of the rank are at the begin of the pass. Returns whether it was the last member that

@@ -148,4 +148,8 @@ void orr_exec__causes_clear_up(OrrExec *x) {
     if (x->options->path_words > 0)
         more = x->options->path_words;
     c->limit = MIN(kept + more, UINT32_MAX / 2);
+    /* the array is not copied for a little more than it has room for */
+    uint32_t most = c->capacity - c->capacity / 16;
+    if (c->limit > most && kept + more / 2 <= most)
+        c->limit = most;
 }

@@ -5,15 +5,15 @@
  * those booked. While that is no more than its capacity the link stops nobody, so a send all of
  * whose links have such room moves at its top: it is booked, from when its bytes begin to move,
  * which may lie ahead of the clock. When the fluid finds that a link may bind, those booked on it
- * come in, with the bytes that they have moved by then; who was to start later looks again then.
- * The fluid gives the same rates, so booking changes no nanosecond. A link that has been overbooked
- * is left to the fluid for a while. Cost: some additions a link. */
+ * come in, with the bytes that they have moved by then; who was to start later asks for room again
+ * then. The fluid gives the same rates, so booking changes no nanosecond. A link that has been
+ * overbooked is left to the fluid for a while by those that book ahead, not by those that start.
+ * Cost: some additions a link. */
 #include "sim/base/large.h"
 #include "sim/exec/exec_priv.h"
 
 #define NS_PER_S 1000000000 /* definition */
-#define MANY 64u
-#define PENALTY 4u /* uses through the fluid for each booking that was taken back */
+#define PENALTY 4u          /* uses through the fluid for each booking that was taken back */
 
 /* Pair places by link, to find who is booked on it. */
 static void index_links(OrrExec *x) {
@@ -116,22 +116,19 @@ static bool is_row_left(const OrrExec *x, uint32_t row) {
     return false;
 }
 
-/* Whether one of its links is left to the fluid: for what starts now only if it is a link of many.
- */
-static bool is_left(const OrrExec *x, const OrrReserve *r, bool is_start) {
-    for (uint32_t u = 0; u < r->n_uses; u++) {
-        uint32_t link = r->uses[u].constraint;
-        if (!is_start && x->link_room[link].penalty > 0)
+/* Whether one of its links is left to the fluid. */
+static bool is_left(const OrrExec *x, const OrrReserve *r) {
+    for (uint32_t u = 0; u < r->n_uses; u++)
+        if (x->link_room[r->uses[u].constraint].penalty > 0)
             return true;
-    }
-    for (uint32_t u = 0; !is_start && u < r->n_rows; u++)
+    for (uint32_t u = 0; u < r->n_rows; u++)
         if (is_row_left(x, r->uses[r->n_uses + u].constraint))
             return true;
     return false;
 }
 
 bool orr_exec__reserve(OrrExec *x, const OrrReserve *r, bool is_start) {
-    if (is_left(x, r, is_start))
+    if (!is_start && is_left(x, r))
         return false;
     if (!orr_fluid_reserve(x->fluid, r))
         return false;
