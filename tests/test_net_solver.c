@@ -33,6 +33,15 @@ static void solve(const Problem *p, uint64_t *rate) {
     orr_solver_free(s);
 }
 
+static void test_the_first_problem_may_be_empty(void **state) {
+    (void)state;
+    Problem none = {0}, link = {.capacity = {1001}, .n_links = 1};
+    uint64_t rate[1] = {77};
+    solve(&none, rate);
+    solve(&link, rate);
+    assert_int_equal(rate[0], 77);
+}
+
 static void test_two_flows_share_a_link_equally(void **state) {
     (void)state;
     Problem p = {.capacity = {1001}, .n_links = 1};
@@ -331,6 +340,7 @@ static void test_k_equal_activities_are_one_of_count_k(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_first_problem_may_be_empty),
         cmocka_unit_test(test_two_flows_share_a_link_equally),
         cmocka_unit_test(test_a_lone_flow_gets_exactly_its_slowest_link),
         cmocka_unit_test(test_weights_divide_and_caps_leave_the_rest),

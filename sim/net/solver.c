@@ -70,7 +70,8 @@ static uint32_t grown(uint32_t capacity, uint32_t need) {
 }
 
 static void reserve(OrrSolver *s, uint32_t n, uint32_t n_uses, uint32_t n_constraints) {
-    bool has_grown = n > s->cap_activities || n_constraints > s->cap_constraints;
+    bool has_grown = s->first_member == NULL || n > s->cap_activities ||
+                     n_constraints > s->cap_constraints;
     if (n > s->cap_activities) {
         s->cap_activities = grown(s->cap_activities, n);
         s->scale = g_renew(uint64_t, s->scale, s->cap_activities);
