@@ -63,10 +63,13 @@ static bool load(OrrRun *run, GError **error) {
         if (!run->prices)
             return false;
         double price = orr_price_gpu_h(run->prices, run->file->contract);
-        if (!(price >= 0))
-            return orr_fail_input(error, "%s: contract = %s is not offered by prices %s",
+        if (!(price >= 0)) {
+            g_autofree char *offers = orr_price_offers(run->prices);
+            return orr_fail_input(error,
+                                  "%s: contract = %s is not offered by prices %s; %s would do",
                                   run->file->name, orr_contract_names[run->file->contract],
-                                  run->prices->name);
+                                  run->prices->name, offers);
+        }
     }
     return share_overrides(run, error);
 }

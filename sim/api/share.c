@@ -73,9 +73,15 @@ static bool load_money(OrrShareRun *run, GError **error) {
     const OrrPrices *p = run->money;
     r->usd_per_gpu_h = orr_price_gpu_h(p, f->contract) + orr_price_power_gpu_h(p, f->contract);
     r->usd_per_spot_gpu_h = f->spec->spot_classes ? orr_price_gpu_h(p, ORR_CONTRACT_SPOT) : 0;
-    if (!(r->usd_per_gpu_h >= 0) || !(r->usd_per_spot_gpu_h >= 0))
-        return orr_fail_input(error, "%s: prices %s have none of contract %s", f->name, p->name,
-                              r->usd_per_gpu_h >= 0 ? "spot" : orr_contract_names[f->contract]);
+    if (!(r->usd_per_gpu_h >= 0) || !(r->usd_per_spot_gpu_h >= 0)) {
+        g_autofree char *offers = orr_price_offers(p);
+        return orr_fail_input(error,
+                              "%s: prices %s have none of contract %s; they have %s; such "
+                              "or others would do",
+                              f->name, p->name,
+                              r->usd_per_gpu_h >= 0 ? "spot" : orr_contract_names[f->contract],
+                              offers);
+    }
     r->prices = g_strdup(p->name);
     r->prices_date = g_strdup(p->date);
     if (f->has_reclaim || !f->spec->spot_classes)

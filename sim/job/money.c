@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "sim/base/words.h"
+
 /* Of a node over its life, less what it sells for. */
 static double bought_usd(const OrrPrices *p) {
     return p->node_usd * (1 - p->residual_frac) + p->network_usd + p->storage_usd + p->facility_usd;
@@ -17,6 +19,14 @@ double orr_price_gpu_h(const OrrPrices *p, OrrContract contract) {
     double spent = bought_usd(p);
     double node_h = spent / (p->life_h * p->utilisation_frac) + p->people_usd_per_h;
     return node_h / p->node_gpus;
+}
+
+char *orr_price_offers(const OrrPrices *p) {
+    const char *names[ORR_N_CONTRACTS + 1] = {NULL};
+    for (uint32_t c = 0, n = 0; c < ORR_N_CONTRACTS; c++)
+        if (orr_price_gpu_h(p, (OrrContract)c) >= 0)
+            names[n++] = orr_contract_names[c];
+    return orr_words_list(names);
 }
 
 double orr_price_power_gpu_h(const OrrPrices *p, OrrContract contract) {

@@ -15,6 +15,8 @@ typedef struct {
 
 /* An hour of one GPU without its electricity; NAN where the contract is not offered. */
 double orr_price_gpu_h(const OrrPrices *p, OrrContract contract);
+/* Names of the contracts that are offered: "none, on_demand or spot"; g_free. */
+char *orr_price_offers(const OrrPrices *p);
 /* Electricity of an hour of one busy GPU; 0 in rented contracts, where it is in the price. */
 double orr_price_power_gpu_h(const OrrPrices *p, OrrContract contract);
 /* Checkpoints kept for so long, and the last one taken away; 0 where the storage was bought with
