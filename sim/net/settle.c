@@ -278,7 +278,7 @@ static void find_rates(OrrFluid *f) {
     do {
         orr_fluid__clear_crowded(f);
         /* a quarter: about where one solve of everything is as fast as the search */
-        bool is_bulk = f->n_fresh > 0 && f->n_fresh >= f->n_uses / 4;
+        bool is_bulk = f->n_fresh > 0 && f->n_fresh >= (f->n_uses + f->n_bundles) / 4;
         if (is_bulk || !search(f))
             orr_fluid__settle_all(f);
         f->n_fresh = 0;
