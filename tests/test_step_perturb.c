@@ -36,7 +36,7 @@ static void test_texts_that_make_no_sense_are_refused_by_the_word(void **state) 
     refused("gpu:*:speed~normal(1,0.5)", "speeds from -3.5");
     refused("gpu:*:speed~normal(1)", "normal(1,0.01)");
     refused("gpu:*:speed~poisson(1,2)", "normal(1,0.01)");
-    refused("gpu:*:speed~uniform(1,0.9)", "speeds from 1 to 0.9");
+    refused("gpu:*:speed~uniform(1,0.9)", "~uniform(1,0.9): uniform(0.9,1), the lower first");
     refused("link:leaf0/up:bandwidth=2", "0.001 to 1");
     refused("link:leaf0/up:bandwidth=0", "0.001 to 1");
     refused("link:leaf0/up:speed=0.5", "bandwidth would do");

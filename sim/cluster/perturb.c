@@ -127,10 +127,19 @@ static bool speed_range(const OrrPerturb *item, GError **error) {
     if (low >= ORR_PERTURB_MIN_SPEED && high <= ORR_PERTURB_MAX_SPEED && low <= high)
         return true;
     char a[G_ASCII_DTOSTR_BUF_SIZE], b[G_ASCII_DTOSTR_BUF_SIZE];
+    const char *sign = item->draw == ORR_DRAW_FIXED ? "=" : ""; /* of a draw, part of the value */
+    g_ascii_formatd(a, sizeof a, "%.6g", low);
+    g_ascii_formatd(b, sizeof b, "%.6g", high);
+    if (low > high)
+        return orr_fail_input(error,
+                              "perturbation %s%s%s: uniform(%s,%s), the lower first, would do",
+                              item->what, sign, item->value, b, a);
+    if (low == high)
+        return orr_fail_input(error, "perturbation %s%s%s: a speed of %s; " SPEEDS " would do",
+                              item->what, sign, item->value, a);
     return orr_fail_input(error,
-                          "perturbation %s=%s: speeds from %s to %s; within " SPEEDS " would do",
-                          item->what, item->value, g_ascii_formatd(a, sizeof a, "%.6g", low),
-                          g_ascii_formatd(b, sizeof b, "%.6g", high));
+                          "perturbation %s%s%s: speeds from %s to %s; within " SPEEDS " would do",
+                          item->what, sign, item->value, a, b);
 }
 
 /* "normal(1,0.01)" */

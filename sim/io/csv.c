@@ -215,8 +215,9 @@ bool orr_csv_number(const OrrCsv *csv, guint row, int column, double min, double
     if (!orr_units_split(orr_csv_cell(csv, row, column), &v, &unit, NULL))
         return fail_number(csv, row, column, "is not a number", min, max, error);
     if (*unit)
-        return orr_csv_fail(csv, row, column, error,
-                            "\"%s\" behind the number; the unit stands in the header", unit);
+        return orr_csv_fail(
+            csv, row, column, error,
+            "\"%s\" behind the number; a plain number would do, in the unit of the header", unit);
     if (v < min || v > max)
         return fail_number(csv, row, column, "is out of range", min, max, error);
     *value = v;
