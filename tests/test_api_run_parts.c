@@ -113,7 +113,7 @@ static void test_one_slow_part_costs_less_than_all(void **state) {
     assert_true(s->kinds[1].slow_factor < s->kinds[0].slow_factor);
     static const char *const bad[][2] = {
         {"fan:any:speed=0.5", "'fan' is no part; gpu:any:speed"},
-        {"gpu:any:speed=0", "within 0.001 to 4"},
+        {"gpu:any:speed=0", "a speed of 0; 0.001 to 4"},
         {"gpu:any:sped=0.5", "sped"},
         {"gpu:999:speed=0.5", "there is no rank 999"},
         {"nic:any:speed=0.5", "of a link, bandwidth would do"},
