@@ -42,6 +42,30 @@ static void test_slow_links_are_to_be_mended_by_name(void **state) {
     assert_null(strstr(f->evidence, "rank"));
 }
 
+/* What several parts cost is not what a spare for one of them gives back. */
+static void test_one_slow_gpu_is_told_from_several(void **state) {
+    (void)state;
+    static const struct {
+        const char *what[2];
+        bool is_one;
+    } cases[] = {
+        {{"gpu:17:speed", NULL}, true},           {{"gpu:17:speed", "jitter"}, true},
+        {{"gpu:0-7:speed", NULL}, false},         {{"gpu:*:speed", NULL}, false},
+        {{"gpu:17:speed", "gpu:3:speed"}, false}, {{"gpu:17:speed", "nic:0:0:bandwidth"}, false},
+    };
+    const OrrRecordStraggler slow = {.rank = 17, .waited_for_ns = 1000, .cost_ns = 1000};
+    for (guint i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(OrrRecord) r = fixture_record();
+        r->sound_step_time_ns = r->step_time_ns / 10 * 9;
+        orr_record_add_straggler(r, &slow);
+        for (int k = 0; k < 2 && cases[i].what[k]; k++)
+            orr_record_add_perturb(r, cases[i].what[k], "0.5");
+        const OrrRecordFinding *f = apply(r, "straggler");
+        assert_non_null(f);
+        assert_int_equal(strstr(f->advice, "A spare in its place") != NULL, cases[i].is_one);
+    }
+}
+
 static void test_quiet_run_has_no_time_finding_but_its_own(void **state) {
     (void)state;
     g_autoptr(OrrRecord) r = fixture_record();
@@ -190,6 +214,7 @@ static void test_every_kind_has_words_and_source(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slow_links_are_to_be_mended_by_name),
+        cmocka_unit_test(test_one_slow_gpu_is_told_from_several),
         cmocka_unit_test(test_quiet_run_has_no_time_finding_but_its_own),
         cmocka_unit_test(test_mfu_below_a_third_names_peak_and_largest_loss),
         cmocka_unit_test(test_few_micro_batches_says_how_many_would_do),

@@ -17,7 +17,15 @@ static bool has_part(const OrrRecord *r, const char *prefix) {
 
 /* Whether one GPU is all that is not as it should be, so that what it costs is its own. */
 static bool is_one_gpu(const OrrRecord *r) {
-    return r->n_perturbs == 1 && !strchr(r->perturbs[0].what, '*');
+    uint32_t n_parts = 0;
+    for (uint32_t i = 0; i < r->n_perturbs; i++) {
+        const char *what = r->perturbs[i].what;
+        if (g_str_has_prefix(what, "jitter"))
+            continue;
+        bool is_run = strpbrk(what, "*-") != NULL; /* gpu:*:speed, gpu:0-7:speed */
+        n_parts += is_run ? 2 : 1;
+    }
+    return n_parts == 1;
 }
 
 /* Links are known by name: a spare machine would not help. */
