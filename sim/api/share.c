@@ -76,8 +76,8 @@ static bool load_money(OrrShareRun *run, GError **error) {
     if (!(r->usd_per_gpu_h >= 0) || !(r->usd_per_spot_gpu_h >= 0)) {
         g_autofree char *offers = orr_price_offers(p);
         return orr_fail_input(error,
-                              "%s: prices %s have none of contract %s; they have %s; such "
-                              "or others would do",
+                              "%s: prices %s have none of contract %s; they have %s; one of "
+                              "these or other prices would do",
                               f->name, p->name,
                               r->usd_per_gpu_h >= 0 ? "spot" : orr_contract_names[f->contract],
                               offers);
