@@ -283,6 +283,21 @@ static inline void orr_fluid__move(OrrFluid *f, uint32_t bundle) {
     orr_fluid__push(&f->moved, bundle);
 }
 
+/* Where a bundle stops, as its links see it. */
+typedef struct {
+    uint64_t stop, next_stop;
+    uint32_t stop_link;
+} OrrStop;
+
+static inline OrrStop orr_fluid__stop_of(const OrrBundle *b) {
+    return (OrrStop){b->stop, b->next_stop, b->stop_link};
+}
+
+static inline bool orr_fluid__is_stop(const OrrBundle *b, const OrrStop *stop) {
+    return b->stop == stop->stop && b->stop_link == stop->stop_link &&
+           b->next_stop == stop->next_stop;
+}
+
 /* Where the bundle would stop without the link. */
 static inline uint64_t orr_fluid__stop_without(const OrrBundle *b, uint32_t link) {
     return b->stop_link == link ? b->next_stop : b->stop;

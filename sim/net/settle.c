@@ -16,12 +16,6 @@
 
 #include "sim/net/fluid_priv.h"
 
-/* Where a bundle stopped before. */
-typedef struct {
-    uint64_t stop, next_stop;
-    uint32_t stop_link;
-} Stop;
-
 static void heap_push(OrrFluid *f, OrrLinkEntry e) {
     if (f->n_heap == f->cap_heap) {
         f->cap_heap = MAX(64, 2 * f->cap_heap);
@@ -76,7 +70,7 @@ static void look_at(OrrFluid *f, uint32_t link) {
 
 /* The goal of the link of @use may depend on how the stop of its bundle has moved; not if both are
  * above it. */
-static bool is_concerned(OrrFluid *f, const OrrBundle *b, const Stop *old, uint32_t use) {
+static bool is_concerned(OrrFluid *f, const OrrBundle *b, const OrrStop *old, uint32_t use) {
     const OrrWatched *w = &f->uses[use];
     OrrLinkState *l = &f->links[w->link];
     if (l->mode == ORR_LINK_QUIET)
@@ -97,7 +91,7 @@ static bool is_concerned(OrrFluid *f, const OrrBundle *b, const Stop *old, uint3
 }
 
 /* Looks for links other than this that how the bundle has moved concerns. */
-static void note_nearby(OrrFluid *f, const OrrBundle *b, const Stop *old, uint32_t link) {
+static void note_nearby(OrrFluid *f, const OrrBundle *b, const OrrStop *old, uint32_t link) {
     const uint64_t *free = f->use_free + b->first_use;
     uint64_t rate = orr_fluid__rate_at(b, b->stop);
     for (uint32_t u = 0; u < b->n_uses; u++) {
@@ -121,7 +115,7 @@ static void note_nearby(OrrFluid *f, const OrrBundle *b, const Stop *old, uint32
 
 /* Only where the bundle would stop without the link that stops it has changed: for that link, is
  * one of the two below its goal? */
-static bool is_next_concerned(const OrrFluid *f, const OrrBundle *b, const Stop *old) {
+static bool is_next_concerned(const OrrFluid *f, const OrrBundle *b, const OrrStop *old) {
     return b->stop_link != ORR_FLUID_NIL &&
            MIN(b->next_stop, old->next_stop) < f->links[b->stop_link].goal;
 }
@@ -154,9 +148,9 @@ static void tell(OrrFluid *f, uint32_t link, bool is_rings) {
         f->use_level[u] = is_rings ? l->shield : level;
         if (level >= b->next_stop && link != b->stop_link && link != b->next_link)
             continue;
-        const Stop old = {b->stop, b->next_stop, b->stop_link};
+        const OrrStop old = orr_fluid__stop_of(b);
         change_stop(f, b, link, level);
-        if (b->stop == old.stop && b->stop_link == old.stop_link && b->next_stop == old.next_stop)
+        if (orr_fluid__is_stop(b, &old))
             continue;
         orr_fluid__move(f, id);
         if (b->stop != old.stop || b->stop_link != old.stop_link || is_next_concerned(f, b, &old))

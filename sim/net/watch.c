@@ -84,27 +84,15 @@ static bool is_on(const OrrFluid *f, const OrrBundle *b, uint32_t link) {
     return false;
 }
 
-/* Where an activity stops, as its links see it. */
-typedef struct {
-    uint64_t stop, next_stop;
-    uint32_t stop_link;
-} Stop;
-
-static Stop stop_of(const OrrFluid *f, const OrrActivity *a) {
-    if (a->bundle == ORR_FLUID_NIL)
-        return (Stop){a->top_level, ORR_LEVEL_NONE, ORR_FLUID_NIL};
-    const OrrBundle *b = &f->bundles[a->bundle];
-    return (Stop){b->stop, b->next_stop, b->stop_link};
-}
-
 void orr_fluid__place_anew(OrrFluid *f, uint32_t activity) {
     const OrrActivity *a = &f->activities[activity];
-    const Stop old = stop_of(f, a);
+    const OrrStop alone = {a->top_level, ORR_LEVEL_NONE, ORR_FLUID_NIL};
+    const OrrStop old =
+        a->bundle == ORR_FLUID_NIL ? alone : orr_fluid__stop_of(&f->bundles[a->bundle]);
     uint64_t ceiling = orr_fluid__ceiling(f, a);
     orr_fluid__unplace(f, activity);
     orr_fluid__place(f, activity, ceiling);
-    const Stop new = stop_of(f, a);
-    if (new.stop != old.stop || new.next_stop != old.next_stop || new.stop_link != old.stop_link)
+    if (a->bundle != ORR_FLUID_NIL && !orr_fluid__is_stop(&f->bundles[a->bundle], &old))
         orr_fluid__mark_closed(f, a);
 }
 
