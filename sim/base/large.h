@@ -4,7 +4,8 @@
 
 #include <glib.h>
 
-#define ORR_LINE 64u /* bytes of a cache line */
+#define ORR_LINE 64u                                     /* bytes of a cache line */
+#define ORR_INLINE inline __attribute__((always_inline)) /* whatever the compiler thinks of it */
 
 /* @bytes of zeros that begin a pair of cache lines; from a megabyte on in large pages, where the
  * system has them. Never NULL; free(), or g_free() where the owner frees by that. */

@@ -28,6 +28,14 @@ typedef struct {
     uint64_t order; /* class << 60 | id << 28 | generation */
 } OrrQueued;
 
+static inline uint32_t orr_queued_class(const OrrQueued *e) {
+    return (uint32_t)(e->order >> 60);
+}
+
+static inline uint32_t orr_queued_id(const OrrQueued *e) {
+    return (uint32_t)(e->order >> 28);
+}
+
 typedef struct {
     OrrQueued *heap; /* heap[0] is the earliest; heap[4 i + 1..4 i + 4] are below heap[i] */
     uint32_t n, capacity;
@@ -95,8 +103,7 @@ static inline OrrEvent orr_queue_pop(OrrQueue *q) {
     if (n > 0)
         h[i] = e;
     uint32_t generation = (uint32_t)top.order & ORR_GENERATION_MASK;
-    return (OrrEvent){top.time_ns, (uint32_t)(top.order >> 60) << 28 | generation,
-                      (uint32_t)(top.order >> 28)};
+    return (OrrEvent){top.time_ns, orr_queued_class(&top) << 28 | generation, orr_queued_id(&top)};
 }
 
 #endif

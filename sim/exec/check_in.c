@@ -4,14 +4,13 @@
  * Both streams are asked each time, since what one waits for may be an older item by the time the
  * other has all: an end is noted when it is the last of its stream, or never. Members of an island
  * do the same, as a rule at the same time, so what is waited for is looked up once for all. Cost:
- * a few instructions a member and wait. */
+ * a few instructions a member and wait. What is inlined by force is so for each of the two lanes by
+ * itself: what differs between them is known then. */
+#include "sim/base/large.h"
 #include "sim/exec/cause.h"
 #include "sim/exec/pass.h"
 
 #include <string.h>
-
-/* For each of the two lanes by itself: what differs between them is known then. */
-#define ORR_INLINE inline __attribute__((always_inline))
 
 /* Waits of lane @k across calls. */
 static OrrPassNeed *add_needs(const OrrExec *x, const OrrCompiledRole *role, uint32_t call,

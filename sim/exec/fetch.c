@@ -4,8 +4,9 @@
  * known by its id: some hundred lines of the islands at both ends of a convoy, of its places and of
  * the convoy that will leave next. Replicas that are alike have their events at one instant, in the
  * order of their ids, so behind the next event the queue most likely has the ids behind its own;
- * where that is not so some lines are fetched in vain. Nothing here is needed for a result. Cost: a
- * hundred instructions an event. */
+ * where that is not so some lines are fetched in vain. Nothing here is needed for a result. All is
+ * inlined by force, since the compiler leaves out calls of functions that only fetch: it sees no
+ * effect of them. Cost: a hundred instructions an event. */
 #include "sim/base/large.h"
 #include "sim/exec/convoy.h"
 #include "sim/exec/pass.h"
@@ -13,18 +14,6 @@
 /* Ids between the next event and those of which only what leads to the rest is fetched: ours. */
 #define NEAR 2u
 #define FAR 4u
-
-/* Else the compiler, which sees no effect of a function that only fetches, leaves calls of it out.
- */
-#define ORR_INLINE inline __attribute__((always_inline))
-
-static ORR_INLINE uint32_t class_of(const OrrQueued *event) {
-    return (uint32_t)(event->order >> 60);
-}
-
-static ORR_INLINE uint32_t id_of(const OrrQueued *event) {
-    return (uint32_t)(event->order >> 28);
-}
 
 static ORR_INLINE void fetch(const void *first, gsize bytes) {
     for (gsize i = 0; i < bytes; i += ORR_LINE)
@@ -117,15 +106,12 @@ static ORR_INLINE void fetch_past(const OrrExec *x, uint32_t island, uint32_t s)
 }
 
 static ORR_INLINE void fetch_work(const OrrPasses *p, const OrrPassWork *w) {
-    const OrrPassStart *starts = (const OrrPassStart *)(w + 1);
-    const OrrPassMember *members = (const OrrPassMember *)(starts + p->most_members);
-    const int64_t *ends = (const int64_t *)(members + p->most_members);
-    gsize n_items = (gsize)p->most_members * p->most_items;
-    fetch(w, (gsize)((const char *)(members + 1) - (const char *)w));
+    const OrrPassParts parts = orr_pass__parts(p, w);
+    fetch(w, (gsize)((const char *)(parts.members + 1) - (const char *)w));
     for (uint32_t m = 1; m < p->most_members; m++)
-        fetch(members + m, 1);
-    fetch(ends, ORR_PASS_LANES * p->most_items * sizeof *ends);
-    fetch(ends + ORR_PASS_LANES * n_items, p->most_items * sizeof(OrrPassWait));
+        fetch(parts.members + m, 1);
+    fetch(parts.ends, ORR_PASS_LANES * p->most_items * sizeof *parts.ends);
+    fetch(parts.waits, p->most_items * sizeof *parts.waits);
 }
 
 void orr_pass__fetch_work(const OrrPasses *p, const OrrPassWork *w) {
@@ -217,11 +203,11 @@ void orr_exec__fetch_next(const OrrExec *x) {
     if (x->queue.n == 0 || !x->convoys)
         return;
     const OrrQueued *top = &x->queue.heap[0];
-    uint32_t class = class_of(top), id = id_of(top);
+    uint32_t class = orr_queued_class(top), id = orr_queued_id(top);
     if (class != ORR_EV_CONVOY && class != ORR_EV_ISLAND && class != ORR_EV_CONVOY_FLOW)
         return;
     for (uint32_t i = 1; i <= 4 && i < x->queue.n; i++)
-        fetch_far(x, class_of(top + i), id_of(top + i));
+        fetch_far(x, orr_queued_class(top + i), orr_queued_id(top + i));
     fetch_far(x, class, id + FAR);
     fetch_near(x, class, id + NEAR);
     if (class == ORR_EV_CONVOY)

@@ -125,8 +125,6 @@ struct OrrPassWork {
     const OrrPassTail *tail; /* of which what comes after its meeting was taken; NULL: none */
     OrrPassStart *starts;
     OrrPassMember *members;
-    int64_t *ends;
-    OrrPassWait *waits;
 };
 
 /* What is waited for at the begin of a call: so many items of a stream, @in_step of which it has in
@@ -194,6 +192,24 @@ struct OrrPasses {
     OrrPassWork *whole; /* work space of passes that are taken at once */
     OrrPassWork *spare;
 };
+
+/* The parts of work space, behind it in one piece: where to fetch them ahead is known by its
+ * address. [most_members], and of those [ORR_PASS_LANES][most_items] and [most_items]. */
+typedef struct {
+    OrrPassStart *starts;
+    OrrPassMember *members;
+    int64_t *ends;
+    OrrPassWait *waits;
+} OrrPassParts;
+
+static inline OrrPassParts orr_pass__parts(const OrrPasses *p, const OrrPassWork *w) {
+    OrrPassParts parts = {.starts = (OrrPassStart *)(w + 1)};
+    parts.members = (OrrPassMember *)(parts.starts + p->most_members);
+    parts.ends = (int64_t *)(parts.members + p->most_members);
+    parts.waits =
+        (OrrPassWait *)(parts.ends + (gsize)p->most_members * p->most_items * ORR_PASS_LANES);
+    return parts;
+}
 
 static inline const OrrCompiledRole *orr_pass__role(const OrrExec *x, uint32_t r) {
     return orr_exec__role(x, r);

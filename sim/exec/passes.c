@@ -329,19 +329,18 @@ static void find_passes(OrrExec *x) {
     }
 }
 
-/* In one piece, so that where to fetch it ahead is known by its address: fetch.c. */
 OrrPassWork *orr_pass__work_new(const OrrPasses *p) {
     gsize n = p->most_members, n_items = n * p->most_items;
-    OrrPassWork *w = orr_large_new(sizeof *w + n * (sizeof *w->starts + sizeof *w->members) +
-                                   n_items * (ORR_PASS_LANES * sizeof(int64_t) + sizeof *w->waits));
-    w->starts = (OrrPassStart *)(w + 1);
-    w->members = (OrrPassMember *)(w->starts + n);
-    w->ends = (int64_t *)(w->members + n);
-    w->waits = (OrrPassWait *)(w->ends + n_items * ORR_PASS_LANES);
+    OrrPassWork *w =
+        orr_large_new(sizeof *w + n * (sizeof *w->starts + sizeof *w->members) +
+                      n_items * (ORR_PASS_LANES * sizeof(int64_t) + sizeof(OrrPassWait)));
+    const OrrPassParts parts = orr_pass__parts(p, w);
+    w->starts = parts.starts;
+    w->members = parts.members;
     for (uint32_t m = 0; m < n; m++) {
-        w->members[m].end_ns[0] = w->ends + (gsize)2 * m * p->most_items;
-        w->members[m].end_ns[1] = w->ends + (gsize)(2 * m + 1) * p->most_items;
-        w->members[m].waits = w->waits + (gsize)m * p->most_items;
+        w->members[m].end_ns[0] = parts.ends + (gsize)2 * m * p->most_items;
+        w->members[m].end_ns[1] = parts.ends + (gsize)(2 * m + 1) * p->most_items;
+        w->members[m].waits = parts.waits + (gsize)m * p->most_items;
     }
     return w;
 }
