@@ -62,11 +62,33 @@ static void test_large_memory_keeps_its_bytes_when_it_grows(void **state) {
     free(block);
 }
 
+static void test_pieces_of_a_pool_are_apart_and_zero(void **state) {
+    (void)state;
+    OrrPool pool = {0};
+    orr_pool_clear(&pool);
+    for (guint round = 0; round < 2; round++) {
+        unsigned char *piece[4000];
+        for (guint i = 0; i < G_N_ELEMENTS(piece); i++) {
+            gsize n = i % 1000 == 999 ? 9u << 20 : i * 7 % 1700;
+            piece[i] = orr_pool_take(&pool, n);
+            assert_int_equal((guintptr)piece[i] % 128, 0);
+            for (gsize k = 0; k < n; k += MAX(n / 97, 1))
+                assert_int_equal(piece[i][k], 0);
+            memset(piece[i], (int)(i % 251), n);
+        }
+        for (guint i = 0; i < G_N_ELEMENTS(piece); i++)
+            for (gsize k = 0, n = i % 1000 == 999 ? 9u << 20 : i * 7 % 1700; k < n; k++)
+                assert_int_equal(piece[i][k], i % 251);
+        orr_pool_clear(&pool);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_large_memory_keeps_its_bytes_when_it_grows),
         cmocka_unit_test(test_large_memory_begins_a_cache_line),
         cmocka_unit_test(test_large_memory_is_zero_where_another_was),
+        cmocka_unit_test(test_pieces_of_a_pool_are_apart_and_zero),
         cmocka_unit_test(test_large_copy_has_the_same_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

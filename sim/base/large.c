@@ -5,7 +5,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define LINES 128u            /* bytes of two cache lines: no type asks for more */
+#define LINES 128u              /* bytes of two cache lines: no type asks for more */
+#define FIRST_BLOCK (64u << 10) /* bytes of a pool's */
+#define MOST_BLOCK (8u << 20)
 #define LARGE_PAGE (2u << 20) /* bytes of a large page of x86-64, and of ARM with 4 KiB pages */
 
 void *orr_large_new(gsize bytes) {
@@ -35,4 +37,25 @@ void *orr_large_renew(void *block, gsize old_bytes, gsize bytes) {
         memcpy(grown, block, MIN(old_bytes, bytes));
     free(block);
     return grown;
+}
+
+void *orr_pool_take(OrrPool *pool, gsize bytes) {
+    gsize whole = (MAX(bytes, 1) + LINES - 1) / LINES * LINES;
+    if (whole > pool->left) {
+        if (!pool->blocks)
+            pool->blocks = g_ptr_array_new_with_free_func(free);
+        pool->block_bytes = CLAMP(2 * pool->block_bytes, FIRST_BLOCK, MOST_BLOCK);
+        pool->left = MAX(pool->block_bytes, whole);
+        pool->next = orr_large_new(pool->left);
+        g_ptr_array_add(pool->blocks, pool->next);
+    }
+    void *piece = pool->next;
+    pool->next += whole;
+    pool->left -= whole;
+    return piece;
+}
+
+void orr_pool_clear(OrrPool *pool) {
+    g_clear_pointer(&pool->blocks, g_ptr_array_unref);
+    *pool = (OrrPool){0};
 }

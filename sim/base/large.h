@@ -16,4 +16,17 @@ void *orr_large_dup(const void *from, gsize bytes);
  * room. */
 void *orr_large_renew(void *block, gsize old_bytes, gsize bytes);
 
+/* Memory that comes piece by piece and goes all at once; zero: empty. Blocks double in size, so
+ * that most of what many small pieces take is in large pages. */
+typedef struct {
+    GPtrArray *blocks;
+    char *next;
+    gsize left, block_bytes;
+} OrrPool;
+
+/* @bytes of zeros that begin a pair of cache lines, until the pool is cleared. Never NULL. */
+void *orr_pool_take(OrrPool *pool, gsize bytes);
+/* Frees all that was taken; the pool is empty then. */
+void orr_pool_clear(OrrPool *pool);
+
 #endif

@@ -5,6 +5,8 @@
  * one that somebody waits for. Cost: linear in operations and calls. */
 #include "sim/exec/compile.h"
 
+#include "sim/base/large.h"
+
 #include <glib.h>
 #include <string.h>
 
@@ -301,8 +303,8 @@ static void count_blocks(OrrCompiled *c, OrrCompiledRole *role) {
 
 static void compile_block_times(OrrCompiled *c) {
     const OrrBound *b = c->bound;
-    GArray *shares = g_array_new(FALSE, TRUE, sizeof(OrrShare));
-    c->times = g_new0(OrrBlockTime, (gsize)b->n_hw * c->n_blocks + 1);
+    g_autoptr(GArray) shares = g_array_new(FALSE, TRUE, sizeof(OrrShare));
+    c->times = orr_large_new(((gsize)b->n_hw * c->n_blocks + 1) * sizeof *c->times);
     for (uint32_t hw = 0; hw < b->n_hw; hw++) {
         const int64_t *ns = b->kernel_ns + (gsize)hw * b->program->n_kernels;
         for (uint32_t i = 0; i < c->n_blocks; i++) {
@@ -324,7 +326,7 @@ static void compile_block_times(OrrCompiled *c) {
             time->n_shares = shares->len - time->first_share;
         }
     }
-    c->shares = (OrrShare *)g_array_free(shares, FALSE);
+    c->shares = orr_large_dup(shares->data, shares->len * sizeof *c->shares);
 }
 
 OrrCompiled *orr_compile_shape(const OrrBound *bound) {

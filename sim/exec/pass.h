@@ -2,6 +2,7 @@
 #ifndef ORR_EXEC_PASS_H
 #define ORR_EXEC_PASS_H
 
+#include "sim/base/large.h"
 #include "sim/exec/exec_priv.h"
 
 #define ORR_PASS_LANES 2 /* 0: compute, 1: TP */
@@ -104,7 +105,7 @@ typedef struct {
 /* Islands whose members have the same hardware, plans and weights. */
 typedef struct {
     uint8_t *row; /* [members] of OrrPassTail: one for members on the same hardware */
-    uint32_t n, n_rows;
+    uint32_t n_rows;
     OrrPassTail **tails; /* [n_tails]; NULL: not known yet */
 } OrrPassClass;
 
@@ -181,7 +182,7 @@ struct OrrPasses {
     uint32_t *meeting; /* [n_segments] collectives up to the meeting that a tail follows; 0: none */
     uint32_t *tail_of; /* [n_segments] of those, in OrrPassClass.tails */
     uint32_t n_tails;
-    GPtrArray *classes;
+    OrrPool tails, charges; /* of the classes of islands, what a pass reads apart */
     uint32_t most_items, most_members;
     uint16_t loud_mask; /* external streams with communication that slows kernels */
     OrrIslandPass *islands;

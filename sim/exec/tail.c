@@ -7,29 +7,17 @@
  * on. It is kept for islands that are alike together, and for members on the same hardware once.
  * What it charges its members, and adds to the sums of collectives, is multiplied out once a step.
  * Cost: with all ranks different some 150 bytes a rank and segment that its role has. */
-#include "sim/base/large.h"
 #include "sim/exec/pass.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_FETCHED 320u /* bytes: those of eight members, of whom an end or two are asked for */
 
-static void class_free(void *data) {
-    OrrPassClass *c = data;
-    for (uint32_t i = 0; i < c->n; i++) {
-        if (c->tails[i])
-            g_free(c->tails[i]->charge);
-        free(c->tails[i]);
-    }
-    g_free(c);
-}
-
 static OrrPassClass *class_new(const OrrExec *x, const OrrIslandPass *pass) {
     uint32_t n = x->passes->n_tails;
-    OrrPassClass *c = g_malloc0(sizeof *c + n * sizeof *c->tails + pass->n * sizeof *c->row);
+    OrrPassClass *c = orr_pool_take(&x->passes->tails,
+                                    sizeof *c + n * sizeof *c->tails + pass->n * sizeof *c->row);
     const uint32_t *hw = x->bound->hw;
-    c->n = n;
     c->tails = (OrrPassTail **)(c + 1);
     c->row = (uint8_t *)(c->tails + n);
     for (uint32_t m = 0; m < pass->n; m++) {
@@ -56,7 +44,6 @@ static GBytes *key_of(const OrrExec *x, const OrrIslandPass *pass, uint32_t isla
 
 void orr_pass__classes_new(OrrExec *x) {
     OrrPasses *p = x->passes;
-    p->classes = g_ptr_array_new_with_free_func(class_free);
     if (p->n_tails == 0)
         return;
     g_autoptr(GHashTable) known =
@@ -66,7 +53,6 @@ void orr_pass__classes_new(OrrExec *x) {
         OrrPassClass *class = g_hash_table_lookup(known, key);
         if (!class) {
             class = class_new(x, &p->islands[i]);
-            g_ptr_array_add(p->classes, class);
             g_hash_table_insert(known, g_bytes_ref(key), class);
         }
         p->islands[i].class = class;
@@ -75,7 +61,8 @@ void orr_pass__classes_new(OrrExec *x) {
 }
 
 void orr_pass__classes_clear(OrrExec *x) {
-    g_ptr_array_free(x->passes->classes, TRUE);
+    orr_pool_clear(&x->passes->tails);
+    orr_pool_clear(&x->passes->charges);
 }
 
 static OrrTailsTaken *slot_of(const OrrExec *x, const OrrIslandPass *pass,
@@ -188,8 +175,9 @@ typedef struct {
 static OrrTailCharge *alloc_charge(const OrrExec *x, const Sizes *z) {
     gsize n_row = z->n_owners + (x->launches ? z->n_colls : 0);
     gsize n_ns = z->n_rows * n_row + z->n_colls;
-    OrrTailCharge *c = g_malloc0(sizeof *c + z->n_rows * sizeof *c->rows +
-                                 z->n_colls * sizeof *c->sums + n_ns * sizeof(int64_t));
+    OrrTailCharge *c = orr_pool_take(&x->passes->charges, sizeof *c + z->n_rows * sizeof *c->rows +
+                                                              z->n_colls * sizeof *c->sums +
+                                                              n_ns * sizeof(int64_t));
     c->n_colls = z->n_colls;
     c->n_owners = z->n_owners;
     memcpy(c->owner, z->owner, sizeof c->owner);
@@ -212,7 +200,8 @@ static OrrPassTail *alloc_tail(const OrrExec *x, const Sizes *z) {
     gsize rows_bytes = whole_words(z->n);
     gsize items_bytes = whole_words((z->n_ends[0] + z->n_ends[1]) * sizeof(uint32_t));
     gsize n_ns = z->n_rows + z->n_rows * z->n_ends[0] + z->n_ends[1];
-    OrrPassTail *t = orr_large_new(sizeof *t + rows_bytes + items_bytes + n_ns * sizeof(int64_t));
+    OrrPassTail *t = orr_pool_take(&x->passes->tails,
+                                   sizeof *t + rows_bytes + items_bytes + n_ns * sizeof(int64_t));
     t->first_block = z->first_block;
     t->first_coll = z->first_coll;
     t->n_rows = z->n_rows;
