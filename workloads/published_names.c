@@ -71,9 +71,35 @@ static bool read_clusters(OrrPublishedNames *n, GError **error) {
     return true;
 }
 
+/* An empty cell leaves @value as it is. */
+static bool read_bound(const OrrCsv *csv, guint row, int column, double *value, GError **error) {
+    return !orr_csv_cell(csv, row, column)[0] ||
+           orr_csv_number(csv, row, column, 0, 1e9, value, error);
+}
+
+static bool read_framework(const OrrCsv *csv, guint i, const int *at, OrrFrameworkName *f,
+                           GError **error) {
+    double pp_from = 0;
+    *f = (OrrFrameworkName){.framework = cell(csv, i, at[0]),
+                            .source = cell(csv, i, at[1]),
+                            .gpu = cell(csv, i, at[2]),
+                            .note = cell(csv, i, at[3]),
+                            .model = cell(csv, i, at[6]),
+                            .after_pp_fix = cell(csv, i, at[8]),
+                            .profile = cell(csv, i, at[9])};
+    if (!read_bound(csv, i, at[4], &f->note_from, error) ||
+        !read_bound(csv, i, at[5], &f->note_below, error) ||
+        !read_bound(csv, i, at[7], &pp_from, error) ||
+        !read_truth(csv, i, at[10], &f->is_nearest, error))
+        return false;
+    f->pp_from = (uint32_t)pp_from;
+    return true;
+}
+
 static bool read_frameworks(OrrPublishedNames *n, GError **error) {
-    static const char *const columns[] = {"framework", "source",     "gpu", "note",
-                                          "profile",   "is_nearest", NULL};
+    static const char *const columns[] = {"framework",    "source",     "gpu",        "note",
+                                          "note_from",    "note_below", "model",      "pp_from",
+                                          "after_pp_fix", "profile",    "is_nearest", NULL};
     int at[MOST_COLUMNS];
     g_autoptr(OrrCsv) csv = load("frameworks", columns, at, error);
     if (!csv)
@@ -81,13 +107,7 @@ static bool read_frameworks(OrrPublishedNames *n, GError **error) {
     n->frameworks = g_new0(OrrFrameworkName, orr_csv_n_rows(csv));
     while (n->n_frameworks < orr_csv_n_rows(csv)) {
         guint i = n->n_frameworks++;
-        OrrFrameworkName *f = &n->frameworks[i];
-        *f = (OrrFrameworkName){.framework = cell(csv, i, at[0]),
-                                .source = cell(csv, i, at[1]),
-                                .gpu = cell(csv, i, at[2]),
-                                .note = cell(csv, i, at[3]),
-                                .profile = cell(csv, i, at[4])};
-        if (!read_truth(csv, i, at[5], &f->is_nearest, error))
+        if (!read_framework(csv, i, at, &n->frameworks[i], error))
             return false;
     }
     return true;
@@ -151,8 +171,8 @@ void orr_published_names_free(OrrPublishedNames *n) {
         g_free(n->clusters[i].gpu), g_free(n->clusters[i].words), g_free(n->clusters[i].cluster);
     for (guint i = 0; i < n->n_frameworks; i++) {
         OrrFrameworkName *f = &n->frameworks[i];
-        g_free(f->framework), g_free(f->source), g_free(f->gpu), g_free(f->note),
-            g_free(f->profile);
+        g_free(f->framework), g_free(f->source), g_free(f->gpu), g_free(f->note), g_free(f->model),
+            g_free(f->after_pp_fix), g_free(f->profile);
     }
     for (guint i = 0; i < n->n_families; i++)
         g_free(n->families[i].words), g_free(n->families[i].framework);

@@ -13,10 +13,13 @@ typedef struct {
 typedef struct {
     char *gpu, *words, *cluster;
 } OrrClusterName;
-/* All four must be found in the row: framework, source and note as words, the GPU's name by its
- * beginning. */
+/* All that a row states here must hold of the run: framework, model, source and note as words, the
+ * GPU's name by its beginning, the number behind the words of the note, pipeline stages, and what
+ * the run says of its pipelines' fix ("" states nothing). */
 typedef struct {
-    char *framework, *source, *gpu, *note, *profile;
+    char *framework, *source, *gpu, *note, *model, *after_pp_fix, *profile;
+    double note_from, note_below; /* bounds of that number; 0 and 0: none is looked for */
+    uint32_t pp_from;
     bool is_nearest; /* it has no profile of its own */
 } OrrFrameworkName;
 /* Architectures by a word of the model's name and one of the framework's, which may be empty; the

@@ -83,22 +83,10 @@ static const char *lacks(const OrrPublishedRun *row) {
     return beyond(row);
 }
 
-/* Tables of trials say it in the model. Of the same benchmark's runs whose check of collectives is
- * published, 956 of 996 with pipelines, 53 of 56 without that are of after a fix, and 33 of 343
- * that are of before it have the debug mode (doc/validate.md). */
-static const char *trial_profile(const OrrPublishedRun *row) {
-    if (!strstr(row->model, "nanotron"))
-        return NULL;
-    bool is_late = g_strcmp0(row->after_pp_fix, "True") == 0;
-    return row->pp > 1 || is_late ? "nanotron-debug" : "nanotron";
-}
-
 const char *orr_judge_begin(const OrrPublishedRun *row, bool all_rows, OrrJudgeCase *c) {
     bool is_default = false, is_nearest = false;
     c->gpu = orr_judge_gpu(c->names, row->gpu);
     c->profile = orr_judge_framework(c->names, row, c->gpu, &is_nearest);
-    if (!c->profile && row->is_trial) /* tables of trials say it in the model */
-        c->profile = trial_profile(row), is_nearest = false;
     if (!row->is_recommended && !all_rows)
         return "not recommended by its table";
     if (row->flaw)

@@ -50,12 +50,26 @@ const char *orr_judge_cluster(const OrrPublishedNames *names, const char *gpu,
     return NULL;
 }
 
+/* Whether @note holds the words of @f, with a number behind them within its bounds if it has any.
+ */
+static bool note_holds(const char *note, const OrrFrameworkName *f) {
+    const char *words = strstr(note, f->note);
+    if (!words || f->note_below <= 0)
+        return words != NULL;
+    const char *number = words + strlen(f->note);
+    char *end;
+    double value = g_ascii_strtod(number, &end);
+    return end > number && value >= f->note_from && value < f->note_below;
+}
+
 const char *orr_judge_framework(const OrrPublishedNames *names, const OrrPublishedRun *row,
                                 const char *gpu, bool *is_nearest) {
     for (guint i = 0; i < names->n_frameworks; i++) {
         const OrrFrameworkName *f = &names->frameworks[i];
         if (!strstr(row->framework, f->framework) || !strstr(row->source, f->source) ||
-            !strstr(row->note, f->note) || !g_str_has_prefix(gpu ? gpu : "", f->gpu))
+            !strstr(row->model, f->model) || !note_holds(row->note, f) || row->pp < f->pp_from ||
+            !g_str_has_prefix(gpu ? gpu : "", f->gpu) ||
+            (f->after_pp_fix[0] && g_strcmp0(row->after_pp_fix, f->after_pp_fix) != 0))
             continue;
         *is_nearest = f->is_nearest;
         return f->profile;
