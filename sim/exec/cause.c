@@ -1,4 +1,7 @@
-/* Records of what items waited for, written as the items end. */
+/* Records of what items waited for, written as the items end.
+ *
+ * Until the first rank is in a step that may be told nobody leaves any, and nothing is noted of
+ * who waits for whom: all that refers to a record refers to none, as it did at the begin. */
 #include "sim/exec/cause.h"
 
 #include "sim/base/large.h"
@@ -37,6 +40,8 @@ void orr_exec__causes_new(OrrExec *x, uint32_t first_step) {
     /* the mean of jitter looks at what lies before the step, too */
     c->first_step = x->options->jitter_frac > 0 ? 0 : MIN(first_step, x->max_steps - 1);
     memset(c->is_early, c->first_step > 0, (gsize)n + 1);
+    /* a batch under way when its rank is early no more may end with a part from before */
+    x->leaves_records = c->first_step == 0 || c->n_lates > 0;
     c->ends = g_new0(OrrStepCause, x->max_steps);
     c->floor_ns = INT64_MIN;
     for (uint32_t r = 0; r < n; r++) {
@@ -210,6 +215,7 @@ void orr_exec__cause_batch(OrrExec *x, uint32_t r, uint32_t s) {
 void orr_exec__cause_step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step) {
     OrrStepCause *end = &x->causes->ends[step];
     x->causes->is_early[r] = step + 1 < x->causes->first_step;
+    x->leaves_records |= !x->causes->is_early[r];
     if (x->now_ns < end->end_ns || (x->now_ns == end->end_ns && r > end->spot.rank))
         return;
     *end = (OrrStepCause){x->now_ns,

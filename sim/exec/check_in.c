@@ -86,7 +86,7 @@ static ORR_INLINE void note_begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, u
     b->state[r].cause[k] = cause;
     b->index[r][k] = index;
     b->key[r][k] = key;
-    if (b->made)
+    if (x->leaves_records)
         b->made[r][k] = orr_exec__last_cause(x, r, cause);
     if (k == 1) {
         if (cause != orr_pass_lane[k])

@@ -13,7 +13,7 @@
 
 /* The members of both sides are at one place of the program each. */
 static bool are_in_step(OrrExec *x, const OrrConvoy *c) {
-    const OrrPlace *place = &x->places[x->convoys->places[c->first]];
+    const OrrPlace *place = &x->places[c->first_place];
     const uint32_t *list[2];
     for (int k = 0; k < 2; k++)
         orr_convoy__members(x, c->island[k], &list[k]);

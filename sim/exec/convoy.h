@@ -30,19 +30,22 @@ typedef struct {
     uint32_t room_top;   /* the same of those for which it has room */
     uint32_t flow;       /* all its transfers in the fluid, as one; ORR_NONE: they are not */
     bool is_equal;
-    bool has_room;      /* its transfers hold room as one */
-    bool is_joint;      /* it has set out as one */
-    bool is_at_once;    /* its transfers start at one time */
-    bool is_over;       /* so it was in the fluid, too, until first_ns */
-    bool is_late;       /* some end before the rest: in the list of the receivers' island */
-    bool has_started;   /* one of its transfers has, in the fluid */
-    bool is_bound;      /* it will land before anybody can see that some are over in the fluid */
-    uint8_t stream[2];  /* of the senders, of the receivers, when it last set out */
-    uint32_t next_late; /* the next of that */
-    /* to fetch ahead only (fetch.c): */
+    bool has_room;        /* its transfers hold room as one */
+    bool is_joint;        /* it has set out as one */
+    bool is_at_once;      /* its transfers start at one time */
+    bool is_over;         /* so it was in the fluid, too, until first_ns */
+    bool is_late;         /* some end before the rest: in the list of the receivers' island */
+    bool has_started;     /* one of its transfers has, in the fluid */
+    bool is_bound;        /* it will land before anybody can see that some are over in the fluid */
+    uint8_t stream[2];    /* of the senders, of the receivers, when it last set out */
+    uint32_t next_late;   /* the next of that */
     uint32_t first_place; /* of its places */
-    uint32_t onward;      /* convoy that left the receivers next when it last ended, or ORR_NONE */
+    /* to fetch ahead only (fetch.c): */
+    uint32_t onward; /* convoy that left the receivers next when it last ended, or ORR_NONE */
 } __attribute__((aligned(128))) OrrConvoy;
+
+#define ORR_CONVOY_STREAMS 16u /* at least ORR_N_STREAMS: a cache line an island */
+G_STATIC_ASSERT(ORR_CONVOY_STREAMS >= ORR_N_STREAMS);
 
 #define ORR_JOINT_OWNER (1u << 31) /* of an activity of the fluid: a convoy, not a place */
 
@@ -62,7 +65,10 @@ struct OrrConvoys {
     uint32_t *ended; /* places of transfers that are over in the fluid, and end with their convoy */
     uint32_t n_ended;
     uint32_t *arrived; /* [n_islands] the last that ended there, or ORR_NONE */
-    uint32_t *late;    /* [n_islands] first of those whose ends differ, or ORR_NONE */
+    /* [n_islands * ORR_CONVOY_STREAMS] of each stream whose items have one peer: that of all of
+     * them, plus 1; 0: none that is known */
+    uint32_t *of;
+    uint32_t *late; /* [n_islands] first of those whose ends differ, or ORR_NONE */
     /* [n_roles][n_calls] of a receive: the call, plus 1, of the pass that may be told late of its
      * end; 0: none */
     uint32_t **late_call;

@@ -160,12 +160,24 @@ void orr_exec__convoy_flows(OrrExec *x, uint32_t convoy, uint32_t generation) {
     }
 }
 
+/* The convoy in which a send or receive of the first member goes; ORR_NONE: none. */
+static uint32_t convoy_of(const OrrExec *x, uint32_t r, uint32_t s, const OrrP2pPart *p) {
+    const OrrConvoys *v = x->convoys;
+    uint32_t *known = &v->of[x->island_of[r] * ORR_CONVOY_STREAMS + s];
+    if (*known > 0)
+        return *known - 1;
+    uint32_t convoy = x->places[orr_exec__pair_of(x, r, p)].convoy;
+    if (v->single[x->bound->role[r]] & 1u << s)
+        *known = convoy + 1; /* as for all of the stream */
+    return convoy;
+}
+
 void orr_convoy__arrive(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t part,
                         const int64_t *start_ns) {
     uint32_t ids[ORR_MAX_ISLAND], n_met = 0;
     uint8_t has_met[ORR_MAX_ISLAND];
     const OrrP2pPart *p = &program(x)->parts[part];
-    uint32_t convoy = x->places[orr_exec__pair_of(x, list[0], p)].convoy;
+    uint32_t convoy = convoy_of(x, list[0], s, p);
     for (uint32_t i = 0; i < n; i++) {
         ids[i] = convoy == ORR_NONE ? orr_exec__pair_of(x, list[i], p)
                                     : x->convoys->places[x->convoys->convoys[convoy].first + i];

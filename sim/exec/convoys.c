@@ -121,7 +121,7 @@ static void find_late_calls(OrrExec *x) {
 
 bool orr_convoy__can_be_late(const OrrExec *x, const OrrConvoy *c) {
     const OrrConvoys *v = x->convoys;
-    const OrrPlace *place = &x->places[v->places[c->first]];
+    const OrrPlace *place = &x->places[c->first_place];
     uint16_t local = 1u << ORR_STREAM_COMPUTE | 1u << ORR_STREAM_TP;
     uint32_t r = place->ends[1];
     if (!x->passes || x->compiled->waiters[place->stream] ||
@@ -136,7 +136,7 @@ bool orr_convoy__can_be_late(const OrrExec *x, const OrrConvoy *c) {
 }
 
 int64_t orr_convoy__next_send_ns(const OrrExec *x, const OrrConvoy *c) {
-    const OrrPlace *place = &x->places[x->convoys->places[c->first]];
+    const OrrPlace *place = &x->places[c->first_place];
     const uint32_t *list;
     uint32_t n = orr_convoy__members(x, c->island[0], &list), s = place->stream;
     uint32_t call = orr_exec__lane(x, list[0], s)->call;
@@ -338,6 +338,7 @@ void orr_exec__convoys_new(OrrExec *x) {
     v->told = g_new(uint32_t, x->n_places + 1);
     v->ended = g_new(uint32_t, x->n_places + 1);
     v->late = g_new(uint32_t, x->n_islands + 1);
+    v->of = orr_large_new(((gsize)x->n_islands + 1) * ORR_CONVOY_STREAMS * sizeof *v->of);
     v->arrived = g_new(uint32_t, x->n_islands + 1);
     for (uint32_t i = 0; i < x->n_islands; i++)
         v->late[i] = v->arrived[i] = ORR_NONE;
@@ -368,6 +369,7 @@ void orr_exec__convoys_clear(OrrExec *x) {
     g_free(v->told);
     g_free(v->ended);
     g_free(v->late);
+    free(v->of);
     g_free(v->arrived);
     g_free(v->single);
     orr_convoy__joints_clear(v);

@@ -105,7 +105,7 @@ void orr_exec__handle(OrrExec *x, const OrrEvent *e) {
             orr_exec__comm_end(x, e->id);
         break;
     case ORR_EV_LANE_END:
-        if (x->causes)
+        if (x->leaves_records)
             orr_exec__cause_batch(x, r, s);
         orr_exec__complete(x, r, s);
         break;

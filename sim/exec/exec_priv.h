@@ -81,15 +81,18 @@ typedef struct {
  * may be, under way. */
 typedef struct {
     OrrQueue queue;
-    int64_t queued_ns;     /* time of its valid entry in the global queue; INT64_MAX: none */
-    int64_t unstable_ns;   /* first launch ahead of a communication that slows kernels */
-    uint32_t generation;   /* of that entry */
+    int64_t queued_ns;   /* time of its valid entry in the global queue; INT64_MAX: none */
+    int64_t unstable_ns; /* first launch ahead of a communication that slows kernels */
+    uint32_t generation; /* of that entry */
+    uint32_t n_ranks;
     const uint32_t *ranks; /* first, where it is alone */
-    uint32_t n_ranks, first;
+    uint32_t first;
     uint32_t n_held;     /* local streams that wait for external ones */
-    uint32_t n_unstable; /* external communications under way that slow kernels */
-    uint32_t n_pending;  /* the same, to be launched ahead */
-} OrrIsland;
+    uint16_t n_unstable; /* external communications under way that slow kernels */
+    uint16_t n_pending;  /* the same, to be launched ahead */
+} __attribute__((aligned(64))) OrrIsland;
+
+G_STATIC_ASSERT(sizeof(OrrIsland) == 64);
 
 /* A communicator of one group, or a directed pair on a communicator: two cache lines. Sends that
  * go as one (convoy_joint.c) touch the first. */
@@ -261,6 +264,7 @@ typedef struct {
     OrrCommSum *sums;    /* [ORR_WINDOWS * (n_colls + n_p2ps)] */
     OrrLaunch *launches; /* [ORR_LAUNCH_STEPS * n_colls * n_ranks]; NULL: none wanted */
     OrrCauses *causes;   /* NULL: no path wanted */
+    bool leaves_records; /* a rank does: until then there are none to note, see cause.c */
     OrrConvoys *convoys; /* NULL: each send on its own */
     uint32_t ended_step; /* the last step that all ranks have ended, ORR_NONE at first */
     bool is_over;
@@ -424,6 +428,8 @@ void orr_exec__room_give(OrrExec *x, uint32_t place);
 void orr_exec__room_hold(OrrExec *x, uint32_t place);
 /* fetch.c: what the next event of the queue will touch */
 void orr_exec__fetch_next(const OrrExec *x);
+/* Of members of a collective of stream @s that ends, that behind the first of the @n in @list. */
+void orr_exec__fetch_members(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s);
 /* exec.c */
 void orr_exec__handle(OrrExec *x, const OrrEvent *e);
 void orr_exec__show(const OrrExec *x, const OrrSpan *span);

@@ -37,6 +37,8 @@ static ORR_INLINE void fetch_times(const OrrExec *x, uint32_t island, uint32_t s
     fetch_row(x, island, st->start_ns, row, sizeof(int64_t));
     fetch_row(x, island, st->arrived_ns, row, sizeof(int64_t));
     fetch_row(x, island, st->preds, row, sizeof(OrrPredecessor));
+    if (x->leaves_records)
+        fetch_row(x, island, st->causes, row, sizeof(OrrLaneCause));
 }
 
 /* What is asked of communication that has ended. */
@@ -51,12 +53,45 @@ static ORR_INLINE void fetch_trail(const OrrExec *x, uint32_t island, uint32_t s
     fetch_row(x, island, st->blockers, st->n_slots + row, sizeof(OrrBlocker));
 }
 
+/* Members between the one in hand and those whose memory is asked for: ours. */
+#define MEMBERS_NEAR 3u
+#define MEMBERS_FAR 7u
+
+void orr_exec__fetch_members(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
+    if (n > MEMBERS_FAR) {
+        uint32_t r = list[MEMBERS_FAR];
+        fetch(&x->store.homes[r], 1);
+        fetch(&x->island_of[r], 1);
+        fetch(&x->ranks[r], 1);
+    }
+    if (n <= MEMBERS_NEAR)
+        return;
+    uint32_t r = list[MEMBERS_NEAR];
+    fetch(&x->islands[x->island_of[r]], sizeof *x->islands);
+    fetch(orr_exec__joint_lane(x, r, s) + x->store.homes[r].member, 1);
+    fetch(orr_exec__joint_lane(x, r, s), 1);
+    fetch(orr_exec__joint_lane(x, r, ORR_STREAM_COMPUTE), 1);
+    fetch(orr_exec__arrived_ns(x, r, s), 1);
+    fetch(orr_exec__start_ns(x, r, s), 1);
+    fetch(orr_exec__free_ns(x, r, s), 1);
+    fetch(orr_exec__pred(x, r, s), 1);
+    if (x->ended_mask & 1u << s)
+        fetch(orr_exec__ended(x, r, s), 1);
+    fetch(orr_exec__outer(x, r), 1);
+}
+
 /* Where a local stream is, and since when. */
 static ORR_INLINE void fetch_local(const OrrExec *x, uint32_t island, uint32_t s) {
     const OrrStore *st = &x->store;
     fetch(st->bytes + (gsize)island * st->block_bytes + st->lanes + x->row_at[s] * sizeof(OrrLane),
           sizeof(OrrLane));
     fetch_row(x, island, st->free_ns, x->row_at[s], sizeof(int64_t));
+}
+
+/* How far the host is. */
+static ORR_INLINE void fetch_host(const OrrExec *x, uint32_t island) {
+    fetch_row(x, island, x->store.host_base_ns, 0, sizeof(int64_t));
+    fetch_row(x, island, x->store.n_synced, 0, sizeof(uint32_t));
 }
 
 /* What passes, and waits for their input, are charged to as a rule. */
@@ -84,12 +119,15 @@ static ORR_INLINE void fetch_pass(const OrrExec *x, uint32_t island, uint32_t r)
     fetch(&b->index[r], n * sizeof *b->index);
     fetch(&b->state[r], n * sizeof *b->state);
     fetch(&b->blocker[r], n * sizeof *b->blocker);
+    if (x->leaves_records)
+        fetch(&b->made[r], n * sizeof *b->made);
     fetch(&st->homes[r], n * sizeof *st->homes);
     fetch(&x->island_of[r], n * sizeof *x->island_of);
+    fetch(&x->bound->hw[r], n * sizeof *x->bound->hw);
+    fetch(&x->bound->weight[r], n * sizeof *x->bound->weight);
     fetch_row(x, island, st->idle_from_ns, 0, sizeof(int64_t));
-    fetch_row(x, island, st->host_base_ns, 0, sizeof(int64_t));
+    fetch_host(x, island);
     fetch_row(x, island, st->outer, 0, 2 * sizeof(uint32_t));
-    fetch_row(x, island, st->n_synced, 0, sizeof(uint32_t));
     for (uint32_t i = 0; i < G_N_ELEMENTS(charged); i++)
         fetch_row(x, island, st->owner_ns, charged[i] * n, sizeof(int64_t));
 }
@@ -103,6 +141,8 @@ static ORR_INLINE void fetch_past(const OrrExec *x, uint32_t island, uint32_t s)
     gsize n_ends = ORR_JOINT_ENDS * x->n_members;
     fetch(&x->pasts.joint[at], sizeof *x->pasts.joint);
     fetch(x->pasts.end_ns + at * n_ends, n_ends * sizeof(int64_t));
+    if (x->leaves_records)
+        fetch(x->pasts.cause + at * n_ends, n_ends * sizeof(uint32_t));
 }
 
 static ORR_INLINE void fetch_work(const OrrPasses *p, const OrrPassWork *w) {
@@ -124,6 +164,7 @@ static ORR_INLINE void fetch_places(const OrrExec *x, uint32_t id) {
     const OrrPlace *first = &x->places[c->first_place]; /* the others lie behind it, as a rule */
     for (uint32_t i = 0; i < c->n; i++)
         fetch(first + i, ORR_LINE);
+    fetch(x->convoys->places + c->first, c->n * sizeof(uint32_t));
     fetch(x->convoys->joint_uses + c->first_joint, (c->n_shared + c->n_rows) * sizeof(OrrUse));
 }
 
@@ -143,10 +184,18 @@ static ORR_INLINE void fetch_end(const OrrExec *x, uint32_t id) {
     const OrrBoundGroup *tp = &x->bound->groups[ORR_GROUP_TP];
     uint32_t from = c->island[0], to = c->island[1];
     fetch_places(x, id);
+    fetch(x->convoys->of + from * ORR_CONVOY_STREAMS, 1);
+    fetch(x->convoys->of + to * ORR_CONVOY_STREAMS, 1);
     fetch_times(x, from, c->stream[0]);
     fetch_local(x, from, ORR_STREAM_COMPUTE);
+    fetch_local(x, from, ORR_STREAM_TP);
     fetch_past(x, from, c->stream[0]);
-    fetch(&x->store.homes[tp->members[tp->first_member[from]]], c->n * sizeof *x->store.homes);
+    fetch_host(x, from);
+    uint32_t r = tp->members[tp->first_member[from]];
+    fetch(&x->store.homes[r], c->n * sizeof *x->store.homes);
+    fetch(&x->island_of[r], c->n * sizeof *x->island_of);
+    fetch(&x->bound->weight[r], c->n * sizeof *x->bound->weight);
+    fetch(&x->islands[to], sizeof *x->islands);
     fetch_times(x, to, c->stream[1]);
     fetch_trail(x, to, c->stream[1]);
     if (!x->passes)

@@ -157,7 +157,7 @@ static void note_predecessor(OrrExec *x, uint32_t r, uint32_t s, const OrrWaitin
     before->pred = w->has_wait ? ORR_PRED_WAIT : ORR_PRED_PREVIOUS;
     before->stream = w->has_wait ? w->stream : s;
     before->index = w->has_wait ? w->index : orr_exec__lane(x, r, s)->completed - 1;
-    if (x->causes)
+    if (x->leaves_records)
         orr_exec__lane_cause(x, r, s)->waited = cause_of(x, r, s, w);
     if (!(x->charged_mask & 1u << s))
         return; /* nobody asks what it waited for */
@@ -186,7 +186,7 @@ static void pass_sync(OrrExec *x, uint32_t r, const OrrItem *item, int64_t ready
         rank->sync_ns = ready_ns;
         rank->sync_stream = before->pred == ORR_PRED_WAIT ? before->stream : ORR_STREAM_COMPUTE;
         rank->sync_index = before->index;
-        if (x->causes)
+        if (x->leaves_records)
             x->causes->syncs[r] = orr_exec__lane_cause(x, r, ORR_STREAM_HOST)->waited;
         if (x->jitter)
             orr_jitter_sync(x->jitter, r);
@@ -240,7 +240,7 @@ void orr_lane__note_issue_bound(OrrExec *x, uint32_t r, uint32_t s) {
     before->stream = has_synced ? rank->sync_stream : before->stream;
     if (has_synced)
         before->index = rank->sync_index;
-    if (x->causes)
+    if (x->leaves_records)
         orr_exec__lane_cause(x, r, s)->waited = has_synced ? x->causes->syncs[r] : ORR_NONE;
 }
 
@@ -373,7 +373,7 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
     }
     if (x->jitter)
         orr_jitter_complete(x->jitter, x, r, s);
-    if (x->causes && item->type == ORR_ITEM_BLOCK)
+    if (x->leaves_records && item->type == ORR_ITEM_BLOCK)
         orr_exec__cause_block(x, r, s, item);
     if (item->type != ORR_ITEM_BLOCK && (x->ended_mask & 1u << s))
         orr_lane__leave_trail(x, r, s, item);
@@ -382,7 +382,7 @@ void orr_exec__complete(OrrExec *x, uint32_t r, uint32_t s) {
         orr_exec__remember(
             x, r, s, row_of(x, r, s)->base[s] + l->item,
             (OrrPastEnd){x->now_ns, l->completed,
-                         x->causes ? orr_exec__lane_cause(x, r, s)->last : ORR_NONE});
+                         x->leaves_records ? orr_exec__lane_cause(x, r, s)->last : ORR_NONE});
     *orr_exec__free_ns(x, r, s) = x->now_ns;
     if (s == ORR_STREAM_COMPUTE)
         *orr_exec__idle_from_ns(x, r) = x->now_ns;

@@ -159,10 +159,11 @@ void orr_exec__flow_ended(void *data, uint32_t activity, uint32_t owner) {
         orr_exec__push_end(x, owner, x->now_ns);
 }
 
-/* A part of a batch of sends and receives has ended for rank @r. */
+/* A part of a batch of sends and receives has ended for rank @r. @met: NULL while nobody leaves
+ * records. */
 static void part_ended(OrrExec *x, uint32_t r, uint32_t s, int64_t arrived_ns, OrrMet *met) {
     OrrLane *l = orr_exec__own_lane(x, r, s);
-    if (x->causes)
+    if (met)
         orr_exec__cause_part(x, r, s, met);
     int64_t *last_ns = orr_exec__arrived_ns(x, r, s);
     *last_ns = MAX(*last_ns, arrived_ns);
@@ -182,8 +183,8 @@ static void pair_end(OrrExec *x, uint32_t id) {
     int64_t arrived = place->arrived_ns;
     uint32_t receive_stream = place->receive_stream, last = place->last_rank;
     bool has_receiver = true;
-    OrrMet met;
-    if (x->causes) {
+    OrrMet met, *known = x->leaves_records ? &met : NULL;
+    if (known) {
         orr_exec__cause_prefetch(x, source, place->stream);
         orr_exec__cause_prefetch(x, target, receive_stream);
         met = orr_exec__met(x, last, last == source ? place->stream : receive_stream, arrived,
@@ -201,9 +202,9 @@ static void pair_end(OrrExec *x, uint32_t id) {
             orr_jitter_deliver(x->jitter, x, id, target, receive_stream,
                                is_first_part(x, target, receive_stream));
     }
-    part_ended(x, source, place->stream, arrived, &met);
+    part_ended(x, source, place->stream, arrived, known);
     if (has_receiver)
-        part_ended(x, target, receive_stream, arrived, &met);
+        part_ended(x, target, receive_stream, arrived, known);
 }
 
 /* --self-check: no transfer or collective is faster than its latency and its own cap allow. */
@@ -237,7 +238,7 @@ void orr_exec__pair_over(OrrExec *x, uint32_t id, const OrrPlan *plan) {
         orr_exec__room_hold(x, id);
     orr_exec__leave_fluid(x, place);
     OrrMet met;
-    if (x->causes) {
+    if (x->leaves_records) {
         uint32_t last = place->last_rank;
         plan = plan ? plan : orr_exec__plan(place);
         met = orr_exec__met(x, last, streams[last != place->ends[0]], place->arrived_ns,
@@ -245,7 +246,7 @@ void orr_exec__pair_over(OrrExec *x, uint32_t id, const OrrPlan *plan) {
     }
     for (int k = 0; k < 2; k++) {
         int64_t *arrived_ns = orr_exec__arrived_ns(x, place->ends[k], streams[k]);
-        if (x->causes)
+        if (x->leaves_records)
             orr_exec__cause_part(x, place->ends[k], streams[k], &met);
         *arrived_ns = MAX(*arrived_ns, place->arrived_ns);
     }
@@ -269,17 +270,19 @@ void orr_exec__comm_end(OrrExec *x, uint32_t id) {
     const OrrBoundGroup *g = &x->bound->groups[place->group];
     uint32_t stream = place->stream;
     int64_t arrived = place->arrived_ns;
-    OrrMet met;
-    if (x->causes)
+    OrrMet met, *known = x->leaves_records ? &met : NULL;
+    if (known)
         met =
             orr_exec__met(x, place->last_rank, stream, arrived, orr_exec__plan(place)->latency_ns);
     for (uint32_t m = g->first_member[place->index];
          x->jitter && m < g->first_member[place->index + 1]; m++)
         orr_jitter_deliver(x->jitter, x, id, g->members[m], stream, true);
-    for (uint32_t m = g->first_member[place->index]; m < g->first_member[place->index + 1]; m++) {
+    uint32_t end = g->first_member[place->index + 1];
+    for (uint32_t m = g->first_member[place->index]; m < end; m++) {
+        orr_exec__fetch_members(x, g->members + m, end - m, stream);
         *orr_exec__arrived_ns(x, g->members[m], stream) = arrived;
-        if (x->causes)
-            orr_exec__cause_coll(x, g->members[m], stream, &met);
+        if (known)
+            orr_exec__cause_coll(x, g->members[m], stream, known);
         orr_exec__complete(x, g->members[m], stream);
     }
 }

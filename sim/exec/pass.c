@@ -53,7 +53,7 @@ OrrBegin orr_pass__begin_of(const OrrExec *x, uint32_t r) {
         b.key[k] = from->key[r][k];
         b.index[k] = from->index[r][k];
         b.cause[k] = state->cause[k];
-        b.made[k] = from->made ? from->made[r][k] : ORR_NONE;
+        b.made[k] = x->leaves_records ? from->made[r][k] : ORR_NONE;
         b.outer[k] = orr_exec__outer(x, r)[k];
     }
     if (b.cause[1] != ORR_STREAM_TP)

@@ -160,7 +160,7 @@ typedef struct {
     OrrTailsTaken *taken;   /* [n_tails] in step taken_step */
     uint32_t n_taken, taken_step;
     OrrPassWork *work; /* of the pass under way; NULL: none */
-} OrrIslandPass;
+} __attribute__((aligned(64))) OrrIslandPass;
 
 /* Of the time that a collective takes: OrrOwner. */
 typedef struct {

@@ -395,7 +395,7 @@ void orr_exec__passes_new(OrrExec *x) {
         p->tp_askers[r] = find_tp_askers(x, &x->compiled->roles[r]);
     }
     orr_pass__needs_new(x);
-    p->islands = g_new0(OrrIslandPass, x->n_islands);
+    p->islands = orr_large_new(x->n_islands * sizeof *p->islands);
     for (uint32_t r = 0; r < x->bound->n_ranks; r++)
         note_island(x, r);
     p->taken = orr_large_new(((gsize)x->n_islands * p->n_tails + 1) * sizeof *p->taken);
@@ -436,7 +436,7 @@ void orr_exec__passes_clear(OrrExec *x) {
     g_free(p->tail_of);
     g_free(p->need);
     g_free(p->shown);
-    g_free(p->islands);
+    free(p->islands);
     free(p->taken);
     orr_pass__begins_clear(x);
     g_free(p);

@@ -23,6 +23,8 @@ void orr_exec__pasts_new(OrrExec *x) {
     p->end_ns = orr_large_new((n_ends + 1) * sizeof *p->end_ns);
     if (x->options->has_path)
         p->cause = orr_large_new((n_ends + 1) * sizeof *p->cause);
+    for (gsize i = 0; p->cause && i < n_ends; i++)
+        p->cause[i] = ORR_NONE;
 }
 
 void orr_exec__pasts_clear(OrrExec *x) {
@@ -116,7 +118,7 @@ static void spread(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uin
         for (uint32_t m = 0; m < n; m++)
             keep(x, list[m], s, asker,
                  (OrrPastEnd){x->pasts.end_ns[row + m], joint->index[joint->first],
-                              x->pasts.cause ? x->pasts.cause[row + m] : ORR_NONE});
+                              x->leaves_records ? x->pasts.cause[row + m] : ORR_NONE});
         joint->first = (joint->first + 1) % ORR_JOINT_ENDS;
     }
 }
@@ -139,7 +141,7 @@ void orr_exec__remember_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32
                             uint32_t asker, const OrrPastEnd *ends) {
     gsize at = joint_at(x, list[0], s, asker);
     OrrJointPast *joint = &x->pasts.joint[at];
-    if (joint->n == ORR_JOINT_ENDS || x->pasts.cause) /* records are dropped with them */
+    if (joint->n == ORR_JOINT_ENDS || x->leaves_records) /* records are dropped with them */
         drop_joint(x, list, n, s, asker, joint);
     if (joint->n == ORR_JOINT_ENDS)
         spread(x, list, n, s, asker);
@@ -148,7 +150,7 @@ void orr_exec__remember_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32
     joint->index[e] = ends[0].index;
     for (uint32_t m = 0; m < n; m++)
         x->pasts.end_ns[row + m] = ends[m].end_ns;
-    for (uint32_t m = 0; x->pasts.cause && m < n; m++)
+    for (uint32_t m = 0; x->leaves_records && m < n; m++)
         x->pasts.cause[row + m] = ends[m].cause;
 }
 
@@ -163,7 +165,7 @@ const int64_t *orr_exec__recall_all(const OrrExec *x, uint32_t r, uint32_t s, ui
         gsize row = (at * ORR_JOINT_ENDS + e) * x->n_members;
         if (joint->index[e] != index)
             continue;
-        *causes = x->pasts.cause ? x->pasts.cause + row : NULL;
+        *causes = x->leaves_records ? x->pasts.cause + row : NULL;
         return x->pasts.end_ns + row;
     }
     return NULL;

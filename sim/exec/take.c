@@ -67,7 +67,7 @@ static void remember(OrrExec *x, OrrPassWork *w, OrrPassSpot at, uint32_t end) {
     uint32_t completed = orr_exec__lane(x, r, s)->completed - at.item;
     while (at.item < end && (at.item = shown[at.item]) < end) {
         OrrPastEnd past = {end_ns[at.item], completed + at.item,
-                           x->causes ? orr_exec__way(x, w, at) : ORR_NONE};
+                           x->leaves_records ? orr_exec__way(x, w, at) : ORR_NONE};
         orr_exec__remember(x, r, s, base + at.item++, past);
     }
 }
@@ -86,7 +86,7 @@ static bool tell_blocks(OrrExec *x, OrrPassWork *w, uint32_t m, int64_t until_ns
     remember(x, w, (OrrPassSpot){m, 0, was}, s->n_told);
     l->completed += s->n_told - was;
     *free_ns = e->end_ns[0][s->n_told - 1];
-    if (x->causes)
+    if (x->leaves_records)
         orr_exec__lane_cause(x, r, ORR_STREAM_COMPUTE)->last =
             orr_exec__way(x, w, (OrrPassSpot){m, 0, s->n_told - 1});
     if (s->n_told == n) {
@@ -110,7 +110,7 @@ static void tell_tp(OrrExec *x, OrrPassWork *w, const uint32_t *list) {
         const OrrPassMember *e = result_of(w, m);
         OrrLane *l = orr_exec__own_lane(x, list[m], ORR_STREAM_TP);
         remember(x, w, (OrrPassSpot){m, 1, 0}, n);
-        if (x->causes)
+        if (x->leaves_records)
             orr_exec__lane_cause(x, list[m], ORR_STREAM_TP)->last =
                 orr_exec__way(x, w, (OrrPassSpot){m, 1, n - 1});
         *orr_exec__free_ns(x, list[m], ORR_STREAM_TP) = e->end_ns[1][n - 1];
@@ -189,7 +189,7 @@ static void tell(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, int64_t until_
     uint8_t moved[ORR_MAX_ISLAND] = {0};
     uint32_t n_colls = w->segment->n_items[ORR_STREAM_TP];
     bool is_tp = !w->is_tp_told && result_of(w, 0)->end_ns[1][n_colls - 1] <= until_ns;
-    if (x->causes)
+    if (x->leaves_records)
         orr_exec__ways_begin(x, w);
     for (uint32_t m = 0; m < n; m++)
         moved[m] = tell_blocks(x, w, m, until_ns);
@@ -217,7 +217,7 @@ static void find_ways(OrrExec *x, OrrPassWork *w, uint32_t k, uint32_t item, uin
     const OrrPassTail *tail = w->tail;
     bool is_tail = tail && item >= (k == 0 ? tail->first_block : tail->first_coll);
     for (uint32_t m = 0; m < w->n; m++)
-        ways[m] = !x->causes         ? ORR_NONE
+        ways[m] = !x->leaves_records ? ORR_NONE
                   : is_tail && m > 0 ? ways[0]
                                      : orr_exec__way(x, w, (OrrPassSpot){m, k, item});
 }
@@ -263,7 +263,7 @@ static void move_on(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint32_t k
         orr_exec__settle_joint(x, list[0], s);
     for (uint32_t m = 0; m < w->n && !is_joint; m++)
         orr_exec__settle_head(x, list[m], s);
-    if (!x->causes)
+    if (!x->leaves_records)
         return;
     find_ways(x, w, k, n - 1, ways);
     for (uint32_t m = 0; m < w->n; m++)
@@ -274,7 +274,7 @@ static void move_on(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint32_t k
 static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
     const uint32_t *list = pass->list;
     uint32_t n = w->n, n_lanes = w->segment->n_items[ORR_STREAM_TP] > 0 ? 2 : 1;
-    if (x->causes)
+    if (x->leaves_records)
         orr_exec__ways_begin(x, w);
     if (x->launches)
         orr_exec__recursion_meetings(x, w, list);
@@ -301,6 +301,13 @@ static void prefetch(const OrrExec *x, const OrrIslandPass *pass, const OrrCompi
     uint32_t n_blocks = x->compiled->n_blocks;
     uint32_t first = orr_pass__item(x, cs, ORR_STREAM_COMPUTE, 0)->what;
     orr_pass__tail_prefetch(x, pass, cs);
+    const OrrLane *l = orr_exec__joint_lane(x, pass->first, ORR_STREAM_COMPUTE);
+    for (uint32_t left = l->waiting; left; left &= left - 1)
+        __builtin_prefetch(orr_exec__joint_lane(x, pass->first, __builtin_ctz(left)), 1);
+    if (x->launches && cs->n_items[ORR_STREAM_TP] > 0)
+        __builtin_prefetch(orr_exec__launch_of(x, pass->first, l->step,
+                                               orr_pass__item(x, cs, ORR_STREAM_TP, 0)->what),
+                           1);
     for (uint32_t m = 0; m < pass->n; m++) {
         __builtin_prefetch(
             &x->compiled->times[(gsize)x->bound->hw[pass->list[m]] * n_blocks + first]);

@@ -145,7 +145,7 @@ static void note_start(OrrExec *x, uint32_t r, uint32_t s, const Ready *y, int64
     before->pred = y->has_wait ? ORR_PRED_WAIT : ORR_PRED_PREVIOUS;
     before->stream = y->stream;
     before->index = y->index;
-    if (x->causes)
+    if (x->leaves_records)
         orr_exec__lane_cause(x, r, s)->waited =
             y->cause != ORR_NONE ? y->cause : orr_exec__last_cause(x, r, y->stream);
     if (x->charged_mask & 1u << s)
@@ -204,7 +204,20 @@ static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_
     return true;
 }
 
+/* Whether the stream is at one place for all members, where none of them can start. */
+static bool can_none_start(const OrrExec *x, uint32_t r, uint32_t s) {
+    const OrrLane *l = orr_exec__joint_lane(x, r, s);
+    if (l->is_apart)
+        return false;
+    if (l->state != ORR_LANE_BLOCKED)
+        return true;
+    return l->blocked_on < ORR_N_STREAMS && !orr_exec__is_apart(x, r, l->blocked_on) &&
+           orr_exec__is_blocked(x, r, s);
+}
+
 void orr_exec__start_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
+    if (can_none_start(x, list[0], s))
+        return;
     if (n > 1 && x->convoys && (x->convoys->streams & 1u << s) &&
         orr_exec__lane(x, list[0], s)->state == ORR_LANE_BLOCKED && orr_exec__join(x, list[0], s) &&
         start_together(x, list, n, s))
