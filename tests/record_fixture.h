@@ -47,6 +47,9 @@ static inline void fixture_times(OrrRecord *r) {
     r->critical_path_ns[ORR_PATH_TRANSFER_FIRST + ORR_COMM_TP] = 200000000;
     r->critical_path_ns[ORR_PATH_LATENCY_FIRST + ORR_COMM_PP] = 50000000;
     r->critical_path_ns[ORR_PATH_HOST] = 50000001;
+    r->sensitivity_factor = 1.1;
+    orr_record_add_sensitivity(r, "tensor cores, vector units", "gpu.peak_*", 930000001);
+    orr_record_add_sensitivity(r, "host speed", "node.host_speed", 1000000002);
 }
 
 static inline void fixture_comms(OrrRecord *r) {

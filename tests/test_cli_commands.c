@@ -270,8 +270,9 @@ static void test_saved_record_runs_again(void **state) {
     run_again("tiny-pipeline --set batch.micro=1");
 }
 
-static void test_saved_record_with_seeds_runs_them_again(void **state) {
+static void test_saved_record_with_seeds_or_sensitivity_runs_them_again(void **state) {
     (void)state;
+    run_again("tiny-pipeline --sensitivity --perturb gpu:3:speed=0.9");
     run_again("tiny-pipeline --seed 5 --seeds 3 --perturb 'gpu:*:speed~normal(1,0.01)'");
 }
 
@@ -440,7 +441,7 @@ int main(void) {
         cmocka_unit_test(test_s49_report_shows_group_members_and_whether_they_leave_the_node),
         cmocka_unit_test(test_s12_small_model_is_called_small),
         cmocka_unit_test(test_saved_record_runs_again),
-        cmocka_unit_test(test_saved_record_with_seeds_runs_them_again),
+        cmocka_unit_test(test_saved_record_with_seeds_or_sensitivity_runs_them_again),
         cmocka_unit_test(test_threads_change_no_byte_of_seeds),
         cmocka_unit_test(test_record_of_own_job_file_tells_what_changed),
         cmocka_unit_test(test_failed_run_leaves_the_old_file),

@@ -4,6 +4,7 @@
  * number of its ranks. Left out: two slow parts at a time, of which the slower counts. */
 #include "sim/api/run_priv.h"
 #include "sim/api/step_priv.h"
+#include "sim/base/parallel.h"
 
 #include <math.h>
 #include <string.h>
@@ -159,29 +160,17 @@ static void merge_equal(GArray *classes) {
 typedef struct {
     const OrrRun *run;
     GArray *classes;
-    gint next; /* atomic */
 } Work;
 
-static gpointer worker(gpointer data) {
+static void run_piece(void *data, uint32_t i) {
     Work *w = data;
-    for (;;) {
-        guint i = (guint)g_atomic_int_add(&w->next, 1);
-        if (i >= w->classes->len)
-            return NULL;
-        Class *c = &g_array_index(w->classes, Class, i);
-        orr_run__perturbed_ns(w->run, c->texts, &c->step_ns, &c->error);
-    }
+    Class *c = &g_array_index(w->classes, Class, i);
+    orr_run__perturbed_ns(w->run, c->texts, &c->step_ns, &c->error);
 }
 
 static bool simulate(const OrrRun *run, GArray *classes, GError **error) {
-    uint32_t wanted = run->request->n_threads;
-    guint n = CLAMP(wanted ? wanted : g_get_num_processors(), 1, classes->len);
-    Work w = {.run = run, .classes = classes};
-    g_autofree GThread **threads = g_new(GThread *, n);
-    for (guint t = 0; t < n; t++)
-        threads[t] = g_thread_new("part", worker, &w);
-    for (guint t = 0; t < n; t++)
-        g_thread_join(threads[t]);
+    Work w = {run, classes};
+    orr_parallel(classes->len, run->request->n_threads, run_piece, &w, NULL);
     for (guint i = 0; i < classes->len; i++) {
         Class *c = &g_array_index(classes, Class, i);
         if (!c->error)

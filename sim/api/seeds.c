@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "sim/base/parallel.h"
 #include "sim/base/stats.h"
 
 typedef struct {
@@ -15,8 +16,6 @@ typedef struct {
     OrrBound *whole; /* of all ranks, for seeds that draw nothing but jitter; or NULL */
     OrrPace *pace;   /* of the program of @run; NULL: seeds are executed */
     uint32_t n;
-    gint next;         /* seed; atomic */
-    GAsyncQueue *done; /* a token a seed */
     double *step_ns;
     GError **errors; /* [n] */
 } Seeds;
@@ -83,15 +82,9 @@ static bool run_seed(const Seeds *s, uint32_t i, double *step_ns, GError **error
     return bound && execute(run, s->pace, bound, seed, step_ns, error);
 }
 
-static gpointer worker(gpointer data) {
+static void run_piece(void *data, uint32_t i) {
     Seeds *s = data;
-    for (;;) {
-        uint32_t i = (uint32_t)g_atomic_int_add(&s->next, 1);
-        if (i >= s->n)
-            return NULL;
-        run_seed(s, i, &s->step_ns[i], &s->errors[i]);
-        g_async_queue_push(s->done, s);
-    }
+    run_seed(s, i, &s->step_ns[i], &s->errors[i]);
 }
 
 static void summarise(const Seeds *s, OrrRecordPercentiles *p) {
@@ -115,24 +108,6 @@ static bool bind_whole(Seeds *s, GError **error) {
     return s->whole != NULL;
 }
 
-/* On as many threads as @in says. */
-static void run_all(Seeds *s, const OrrStepSeeds *in) {
-    uint32_t n_threads =
-        CLAMP(in->n_threads ? in->n_threads : g_get_num_processors(), 1, in->n_seeds);
-    g_autofree GThread **threads = g_new(GThread *, n_threads);
-    s->done = g_async_queue_new();
-    for (uint32_t t = 0; t < n_threads; t++)
-        threads[t] = g_thread_new("seed", worker, s);
-    for (uint32_t i = 0; i < s->n; i++) {
-        g_async_queue_pop(s->done);
-        if (in->progress)
-            in->progress(in->progress_data, i + 1);
-    }
-    for (uint32_t t = 0; t < n_threads; t++)
-        g_thread_join(threads[t]);
-    g_async_queue_unref(s->done);
-}
-
 bool orr_step_run_seeds(OrrStepRun *run, const OrrStepSeeds *in, GError **error) {
     if (!changes_places(run) && !orr_perturbs_are_drawn(run->perturbs) &&
         orr_perturbs_jitter(run->perturbs) == 0)
@@ -147,7 +122,8 @@ bool orr_step_run_seeds(OrrStepRun *run, const OrrStepSeeds *in, GError **error)
         s.pace = orr_pace_new(run->bound);
     s.step_ns = g_new0(double, s.n);
     s.errors = g_new0(GError *, s.n);
-    run_all(&s, in);
+    OrrParallelProgress progress = {in->progress, in->progress_data};
+    orr_parallel(s.n, in->n_threads, run_piece, &s, &progress);
     uint32_t bad = 0;
     while (bad < s.n && !s.errors[bad])
         bad++;

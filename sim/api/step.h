@@ -67,6 +67,22 @@ typedef struct {
  * record's percentiles. Errors (ORR_ERROR_USAGE): nothing in the job depends on the seed.
  */
 bool orr_step_run_seeds(OrrStepRun *run, const OrrStepSeeds *seeds, GError **error);
+#define ORR_SENSITIVITY_FACTOR 1.1 /* a tenth more of each: ours, one that people think in */
+
+typedef struct {
+    double factor;      /* how many times as much of each; 0: ORR_SENSITIVITY_FACTOR */
+    uint32_t n_threads; /* 0: as many as there are processors; the result does not depend on it */
+    void (*progress)(void *data, uint64_t done); /* runs; on the caller's thread; may be NULL */
+    void *progress_data;
+} OrrStepSensitivity;
+
+/* How many runs it takes: one for each thing that the machine has. */
+uint32_t orr_step_n_sensitivities(const OrrStepRun *run);
+/**
+ * orr_step_run_sensitivity: after execute, what the step would take with more of each thing that
+ * the machine has (arithmetic, memory, links by kind, latency, host), alone, for the record.
+ */
+bool orr_step_run_sensitivity(OrrStepRun *run, const OrrStepSensitivity *in, GError **error);
 /* After execute. Owned by the run. */
 const OrrRecord *orr_step_record(const OrrStepRun *run);
 const OrrProgram *orr_step_program(const OrrStepRun *run);

@@ -5,6 +5,7 @@
 #include "config.h"
 #include "sim/api/step.h"
 #include "sim/api/validate_priv.h"
+#include "sim/base/parallel.h"
 #include "sim/judge/mapping.h"
 #include "sim/judge/tally.h"
 #include "sim/model/params.h"
@@ -27,7 +28,6 @@ typedef struct {
 typedef struct {
     Case *cases;
     guint n_cases;
-    int next, n_done; /* atomic */
 } Work;
 
 static void skip(Case *c, const char *reason, GError *error) {
@@ -97,16 +97,10 @@ static void simulate(Case *c) {
         orr_judge_measured_ns(c->row, &c->mapped, c->step_ns, source_tflops(c, record));
 }
 
-static gpointer worker(gpointer data) {
+static void run_piece(void *data, uint32_t i) {
     Work *work = data;
-    for (;;) {
-        guint i = (guint)g_atomic_int_add(&work->next, 1);
-        if (i >= work->n_cases)
-            return NULL;
-        if (!work->cases[i].reason)
-            simulate(&work->cases[i]);
-        g_atomic_int_inc(&work->n_done);
-    }
+    if (!work->cases[i].reason)
+        simulate(&work->cases[i]);
 }
 
 /* Names and shared files; a cluster that is too small is the row's fault, a broken file of ours is
@@ -127,19 +121,6 @@ static bool begin(Case *c, const OrrValidateRequest *q, OrrValidateShelf *shelf,
     }
     const OrrGpu *gpu = orr_cluster_spec(c->cluster)->node->gpu;
     return orr_validate__calibration(shelf, gpu, &c->calibration, error);
-}
-
-static void run_all(Work *work, const OrrValidateRequest *q) {
-    guint n_threads = q->n_threads ? q->n_threads : g_get_num_processors();
-    g_autofree GThread **threads = g_new(GThread *, n_threads);
-    for (guint t = 0; t < n_threads; t++)
-        threads[t] = g_thread_new("validate", worker, work);
-    while (q->progress && (guint)g_atomic_int_get(&work->n_done) < work->n_cases) {
-        q->progress(q->data, (uint64_t)g_atomic_int_get(&work->n_done));
-        g_usleep(100000); /* ours: ten times a second is enough for people */
-    }
-    for (guint t = 0; t < n_threads; t++)
-        g_thread_join(threads[t]);
 }
 
 static void add_row(OrrValidation *v, const Case *c, OrrValidated kind) {
@@ -205,7 +186,8 @@ static bool validate_runs(const OrrValidateRequest *q, OrrValidateShelf *shelf, 
         is_fine = begin(&work.cases[i], q, shelf, error);
     }
     if (is_fine) {
-        run_all(&work, q);
+        OrrParallelProgress progress = {q->progress, q->data};
+        orr_parallel(work.n_cases, q->n_threads, run_piece, &work, &progress);
         add_runs(v, &work);
     }
     for (guint i = 0; i < work.n_cases; i++) {

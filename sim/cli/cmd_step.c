@@ -17,7 +17,10 @@ static const OrrOption options[] = {
     ORR_RUN_OPTIONS,
     {"seeds", 0, "N", false,
      "step times over N seeds from the job's on: percentiles beside the report of the first"},
-    {"threads", 0, "N", false, "seeds at a time; default: as many as there are processors"},
+    {"sensitivity", 0, NULL, false,
+     "what 10 % more of each thing that the machine has would make of the step, a run each"},
+    {"threads", 0, "N", false,
+     "seeds, or runs of --sensitivity, at a time; default: as many as there are processors"},
     {"waits", 0, "FILE", false,
      "write how long each rank idled for others, a row a rank of the job, as CSV"},
     {"dump-program", 0, "FILE", false, "write the program that is executed, one operation a line"},
@@ -52,22 +55,33 @@ static bool write_record(const OrrCli *cli, const OrrRecord *record, GError **er
     return orr_out_commit(out, error);
 }
 
-static void show_seeds(void *data, uint64_t done) {
+static void show_done(void *data, uint64_t done) {
     orr_progress_set(data, done);
 }
 
-/* Those of --seeds, else those of the saved record that is run again. */
-static bool run_seeds(const OrrCli *cli, OrrCliRun *run, GError **error) {
+static bool run_sensitivity(OrrCliRun *run, int64_t threads, GError **error) {
+    g_autoptr(OrrProgress) progress =
+        orr_progress_new("varying", orr_step_n_sensitivities(run->run), "runs");
+    OrrStepSensitivity in = {
+        .n_threads = (uint32_t)threads, .progress = show_done, .progress_data = progress};
+    return orr_step_run_sensitivity(run->run, &in, error);
+}
+
+/* What is run besides: as the options say, else as in the saved record that is run again. */
+static bool run_others(const OrrCli *cli, OrrCliRun *run, GError **error) {
     int64_t seeds = run->n_seeds, threads = 0;
+    bool is_varied = orr_cli_has(cli, "sensitivity") || run->is_varied;
     if (!orr_cli_int(cli, "seeds", 2, ORR_CLI_MAX_SEEDS, &seeds, error) ||
         !orr_cli_int(cli, "threads", 1, 1024, &threads, error))
         return false;
-    if (seeds == 0 && orr_cli_has(cli, "threads"))
-        return orr_fail_usage(error, "orrery step: --threads goes with --seeds");
+    if (seeds == 0 && !is_varied && orr_cli_has(cli, "threads"))
+        return orr_fail_usage(error, "orrery step: --threads goes with --seeds or --sensitivity");
+    if (is_varied && !run_sensitivity(run, threads, error))
+        return false;
     if (seeds == 0)
         return true;
     g_autoptr(OrrProgress) progress = orr_progress_new("simulating", (uint64_t)seeds, "seeds");
-    OrrStepSeeds in = {(uint32_t)seeds, (uint32_t)threads, show_seeds, progress};
+    OrrStepSeeds in = {(uint32_t)seeds, (uint32_t)threads, show_done, progress};
     return orr_step_run_seeds(run->run, &in, error);
 }
 
@@ -104,8 +118,9 @@ static bool run_step(OrrCli *cli, GError **error) {
         return false;
     const char *waits = orr_cli_value(cli, "waits");
     bool is_trace = orr_cli_is_trace(orr_cli_argument(cli, 0));
-    if (is_trace && waits)
-        return orr_fail_usage(error, "orrery step: --waits goes with a job, not with a trace");
+    if (is_trace && (waits || orr_cli_has(cli, "sensitivity")))
+        return orr_fail_usage(error, "orrery step: --%s goes with a job, not with a trace",
+                              waits ? "waits" : "sensitivity");
     if (is_trace)
         return orr_cli_step_replay(cli, orr_cli_argument(cli, 0), error);
     g_autoptr(OrrCliRun) run = orr_cli_run_prepare(cli, orr_cli_argument(cli, 0), error);
@@ -116,7 +131,7 @@ static bool run_step(OrrCli *cli, GError **error) {
         return false;
     if (!orr_cli_run_execute(run, cli, NULL, NULL, 0, error))
         return false;
-    if (!run_seeds(cli, run, error))
+    if (!run_others(cli, run, error))
         return false;
     const OrrRecord *record = orr_step_record(run->run);
     if (waits && !orr_cli_step_waits(run->run, waits, error))
@@ -144,6 +159,7 @@ const OrrCommand orr_cmd_step = {
         "command "
         "line. Exit status 1: it does not fit in memory.\n\n"
         "  orrery step llama3-405b-16k\n"
+        "  orrery step llama3-405b-16k --sensitivity\n"
         "  orrery step llama3-8b-8 --set batch.micro=2 --set recompute.policy=full --json -o "
         "run.json",
     .min_arguments = 1,

@@ -123,6 +123,7 @@ static bool from_record(OrrCliRun *run, const char *path, GError **error) {
         !orr_json_array(json, root, "overrides", &overrides, error))
         return false;
     run->job = job_of_record(json, inputs, job);
+    run->is_varied = json_object_has_member(root, "sensitivity");
     run->request.seed = (uint64_t)seed, run->request.has_seed = true;
     for (guint i = 0; i < json_array_get_length(overrides); i++) {
         JsonNode *node = json_array_get_element(overrides, i);

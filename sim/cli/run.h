@@ -20,6 +20,7 @@ typedef struct {
     GArray *overrides; /* OrrOverride; their texts are in `texts` */
     GPtrArray *texts;
     int64_t n_seeds; /* of the percentiles of the saved record; 0: it has none */
+    bool is_varied;  /* the saved record has a sensitivity */
     int64_t begin_us, prepared_us;
 } OrrCliRun;
 

@@ -29,6 +29,24 @@ void orr_cluster_spec_clear(OrrClusterSpec *spec) {
     *spec = (OrrClusterSpec){0};
 }
 
+static OrrNode *copy_node(const OrrNode *node) {
+    OrrNode *copy = g_new(OrrNode, 1);
+    *copy = *node;
+    copy->name = g_strdup(node->name);
+    copy->source = g_strdup(node->source);
+    copy->gpu = orr_gpu_copy(node->gpu);
+    copy->mesh_links = g_memdup2(node->mesh_links, (gsize)node->gpus * node->gpus);
+    return copy;
+}
+
+OrrClusterSpec orr_cluster_spec_copy(const OrrClusterSpec *spec) {
+    OrrClusterSpec copy = *spec;
+    copy.name = g_strdup(spec->name);
+    copy.source = g_strdup(spec->source);
+    copy.node = copy_node(spec->node);
+    return copy;
+}
+
 void orr_cluster_free(OrrCluster *cluster) {
     if (!cluster)
         return;

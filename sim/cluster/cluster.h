@@ -94,6 +94,8 @@ typedef struct {
 
 /* Frees what @spec holds; it may be zero. */
 void orr_cluster_spec_clear(OrrClusterSpec *spec);
+/* A deep copy: its node and GPU may be changed. */
+OrrClusterSpec orr_cluster_spec_copy(const OrrClusterSpec *spec);
 /* Takes @spec's contents, on errors too, and leaves it zero. Errors (ORR_ERROR_INPUT): more GPUs
  * than the machine has, a fabric that does not add up; all reasons at once, with their keys. */
 OrrCluster *orr_cluster_new(OrrClusterSpec *spec, GError **error);

@@ -19,3 +19,12 @@ void orr_gpu_free(OrrGpu *gpu) {
     g_free(gpu->surfaces);
     g_free(gpu);
 }
+
+OrrGpu *orr_gpu_copy(const OrrGpu *gpu) {
+    OrrGpu *copy = g_new(OrrGpu, 1);
+    *copy = *gpu;
+    copy->name = g_strdup(gpu->name);
+    copy->source = g_strdup(gpu->source);
+    copy->surfaces = g_strdup(gpu->surfaces);
+    return copy;
+}

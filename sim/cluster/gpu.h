@@ -35,5 +35,6 @@ typedef struct {
 } OrrGpu;
 
 void orr_gpu_free(OrrGpu *gpu);
+OrrGpu *orr_gpu_copy(const OrrGpu *gpu);
 
 #endif

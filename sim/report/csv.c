@@ -175,6 +175,46 @@ static void put_accounts(const OrrRecord *r, Csv *c) {
             put_int(c, orr_path_owner_name(o), r->critical_path_ns[o], "ns");
 }
 
+static void put_sensitivities(const OrrRecord *r, Csv *c) {
+    c->section = "sensitivity";
+    for (uint32_t i = 0; i < r->n_sensitivities; i++) {
+        const OrrRecordSensitivity *s = &r->sensitivities[i];
+        c->item = s->name;
+        put_text(c, "keys", s->keys, "");
+        put_double(c, "factor", r->sensitivity_factor, "1");
+        put_int(c, "step_time_ns", s->step_time_ns, "ns");
+        put_int(c, "saved_ns", r->step_time_ns - s->step_time_ns, "ns");
+    }
+}
+
+/* What is not as it should be, and who is waited for. */
+static void put_perturbations(const OrrRecord *r, Csv *c) {
+    c->section = "perturbations";
+    for (uint32_t i = 0; i < r->n_perturbs; i++) {
+        c->item = r->perturbs[i].what;
+        put_text(c, "value", r->perturbs[i].value, "");
+    }
+    c->item = "";
+    if (r->n_perturbs > 0)
+        put_int(c, "unperturbed_step_time_ns", r->sound_step_time_ns, "ns");
+    c->section = "stragglers";
+    for (uint32_t i = 0; i < r->n_stragglers; i++) {
+        g_autofree char *rank = g_strdup_printf("%u", r->stragglers[i].rank);
+        c->item = rank;
+        put_int(c, "waited_for_ns", r->stragglers[i].waited_for_ns, "ns");
+        put_int(c, "cost_ns", r->stragglers[i].cost_ns, "ns");
+    }
+    c->section = "percentiles", c->item = "";
+    if (r->percentiles.n_seeds > 0) {
+        put_int(c, "n_seeds", r->percentiles.n_seeds, "");
+        put_int(c, "p5_ns", r->percentiles.p5_ns, "ns");
+        put_int(c, "p50_ns", r->percentiles.p50_ns, "ns");
+        put_int(c, "p95_ns", r->percentiles.p95_ns, "ns");
+        put_int(c, "mean_ns", r->percentiles.mean_ns, "ns");
+        put_int(c, "ci95_ns", r->percentiles.ci95_ns, "ns");
+    }
+}
+
 static void put_notes(const OrrRecord *r, Csv *c) {
     c->section = "warnings";
     for (uint32_t i = 0; i < r->n_warnings; i++) {
@@ -211,6 +251,8 @@ static void write_csv(const OrrRecord *r, OrrOut *out) {
     put_communication(r, &c);
     put_stages(r, &c);
     put_accounts(r, &c);
+    put_sensitivities(r, &c);
+    put_perturbations(r, &c);
     put_notes(r, &c);
 }
 

@@ -253,6 +253,25 @@ static void put_perturbations(const OrrRecord *r, OrrJsonWriter *w) {
     orr_json_end_object(w);
 }
 
+static void put_sensitivities(const OrrRecord *r, OrrJsonWriter *w) {
+    if (r->n_sensitivities == 0)
+        return;
+    orr_json_begin_object(w, "sensitivity");
+    orr_json_put_double(w, "factor", r->sensitivity_factor);
+    orr_json_begin_array(w, "of");
+    for (uint32_t i = 0; i < r->n_sensitivities; i++) {
+        const OrrRecordSensitivity *s = &r->sensitivities[i];
+        orr_json_begin_object_inline(w, NULL);
+        orr_json_put_string(w, "what", s->name);
+        orr_json_put_string(w, "keys", s->keys);
+        orr_json_put_int(w, "step_time_ns", s->step_time_ns);
+        orr_json_put_int(w, "saved_ns", r->step_time_ns - s->step_time_ns);
+        orr_json_end_object(w);
+    }
+    orr_json_end_array(w);
+    orr_json_end_object(w);
+}
+
 static void put_simulation(const OrrRecord *r, OrrJsonWriter *w) {
     orr_json_begin_object(w, "simulation");
     orr_json_put_int(w, "ranks", (int64_t)r->simulation.ranks);
@@ -278,6 +297,7 @@ static void write_json(const OrrRecord *r, OrrOut *out) {
     for (uint32_t o = 0; o < ORR_N_PATH_OWNERS; o++)
         put_owned(&w, orr_path_owner_name(o), r->critical_path_ns[o]);
     orr_json_end_array(&w);
+    put_sensitivities(r, &w);
     put_perturbations(r, &w);
     put_simulation(r, &w);
     orr_json_end_object(&w);

@@ -36,6 +36,7 @@ void orr_report__wrap(OrrOut *out, const char *first, const char *text);
 void orr_report__memory(const OrrRecord *r, OrrOut *out);
 void orr_report__time_account(const OrrRecord *r, OrrOut *out);
 void orr_report__critical_path(const OrrRecord *r, OrrOut *out);
+void orr_report__sensitivities(const OrrRecord *r, OrrOut *out);
 void orr_report__communication(const OrrRecord *r, OrrOut *out);
 void orr_report__groups(const OrrRecord *r, OrrOut *out);
 void orr_report__perturbs(const OrrRecord *r, OrrOut *out);

@@ -212,6 +212,7 @@ static void write_text(const OrrRecord *r, OrrOut *out) {
     layout(r, out);
     orr_report__time_account(r, out);
     orr_report__critical_path(r, out);
+    orr_report__sensitivities(r, out);
     orr_report__perturbs(r, out);
     orr_report__communication(r, out);
     orr_report__groups(r, out);

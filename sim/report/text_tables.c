@@ -101,6 +101,28 @@ void orr_report__critical_path(const OrrRecord *r, OrrOut *out) {
     account_total(out, r->step_time_ns);
 }
 
+void orr_report__sensitivities(const OrrRecord *r, OrrOut *out) {
+    if (r->n_sensitivities == 0)
+        return;
+    OrrFixed more = orr_report__fixed((r->sensitivity_factor - 1) * 100, 0);
+    orr_out_printf(
+        out,
+        "\nSensitivity: what %s %% more of each, alone, would make of the step (a run each)\n"
+        "  %-26s %12s %13s %8s  %s\n",
+        more.text, "more of", "step time", "saved", "of step", "keys");
+    for (uint32_t i = 0; i < r->n_sensitivities; i++) {
+        const OrrRecordSensitivity *s = &r->sensitivities[i];
+        double saved = (double)(r->step_time_ns - s->step_time_ns);
+        OrrFixed time = orr_report__time((double)s->step_time_ns);
+        OrrFixed ms = orr_report__fixed(saved * 1e-6, 3);
+        OrrFixed share = orr_report__percent(saved / (double)r->step_time_ns);
+        orr_out_printf(out, "  %-26s %12s %10s ms %8s  %s\n", s->name, time.text, ms.text,
+                       share.text, s->keys);
+    }
+    orr_out_puts(out, "  Latencies are divided by as much. Negative: on shared links what comes "
+                      "sooner can be in the way.\n");
+}
+
 static void communication_row(const OrrRecord *r, const OrrRecordComm *c, OrrOut *out) {
     OrrFixed count = orr_report__count((double)c->count);
     OrrFixed bytes = orr_report__fixed((double)c->bytes / 0x1p30, 3);

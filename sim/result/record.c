@@ -119,6 +119,7 @@ void orr_record_free(OrrRecord *r) {
     free_lists(r);
     g_free(r->inputs), g_free(r->assumptions), g_free(r->warnings), g_free(r->findings);
     g_free(r->perturbs), g_free(r->stragglers), g_free(r->arrivals);
+    g_free(r->sensitivities);
     g_free(r->overrides), g_free(r->mfu), g_free(r->comms), g_free(r->groups), g_free(r->stages);
     g_free(r);
 }
@@ -167,6 +168,11 @@ void orr_record_add_perturb(OrrRecord *r, const char *what, const char *value) {
 
 void orr_record_add_straggler(OrrRecord *r, const OrrRecordStraggler *straggler) {
     *GROW(r->stragglers, r->n_stragglers) = *straggler;
+}
+
+void orr_record_add_sensitivity(OrrRecord *r, const char *name, const char *keys,
+                                int64_t step_time_ns) {
+    *GROW(r->sensitivities, r->n_sensitivities) = (OrrRecordSensitivity){name, keys, step_time_ns};
 }
 
 void orr_record_add_arrival(OrrRecord *r, const OrrRecordArrival *arrival) {

@@ -107,6 +107,12 @@ typedef struct {
     char *outside;              /* what of the job no published run had; "": nothing */
 } OrrRecordInterval;
 
+/* What the step would take with more of something, and all else as it is. */
+typedef struct {
+    const char *name, *keys; /* static: what it is, keys of files that give it */
+    int64_t step_time_ns;
+} OrrRecordSensitivity;
+
 /* A rank that others waited for. */
 typedef struct {
     uint32_t rank;
@@ -156,6 +162,9 @@ typedef struct OrrRecord {
     uint32_t n_arrivals;
     int64_t sound_step_time_ns; /* without the perturbations; 0 if there are none */
     OrrRecordPercentiles percentiles;
+    double sensitivity_factor;           /* how many times as much; 0: not asked */
+    OrrRecordSensitivity *sensitivities; /* most saved first */
+    uint32_t n_sensitivities;
     OrrRecordInterval interval;
     OrrRecordWaits waits; /* of ranks in a step */
 
@@ -210,6 +219,9 @@ void orr_record_add_finding(OrrRecord *record, const char *code, const char *evi
 void orr_record_add_override(OrrRecord *record, const char *text);
 void orr_record_add_perturb(OrrRecord *record, const char *what, const char *value);
 void orr_record_add_straggler(OrrRecord *record, const OrrRecordStraggler *straggler);
+/* Texts are borrowed for ever. */
+void orr_record_add_sensitivity(OrrRecord *record, const char *name, const char *keys,
+                                int64_t step_time_ns);
 /* The text is copied. */
 void orr_record_add_arrival(OrrRecord *record, const OrrRecordArrival *arrival);
 void orr_record_add_mfu(OrrRecord *record, const char *formula, double peak_flops_per_s,
