@@ -148,6 +148,11 @@ OrrOut *orr_out_open(const char *path, GError **error) {
         out->fd = STDOUT_FILENO;
         return g_steal_pointer(&out);
     }
+    if (!*path) {
+        orr_fail_usage(error,
+                       "an output has no name; a file's, or - for standard output, would do");
+        return NULL;
+    }
     if (!open_target(out, path, error))
         return NULL;
     if (g_str_has_suffix(path, ".gz")) {
@@ -272,6 +277,10 @@ struct OrrFolder {
 };
 
 OrrFolder *orr_folder_make(const char *path, GError **error) {
+    if (!*path) {
+        orr_fail_usage(error, "a folder has no name; one to be made would do");
+        return NULL;
+    }
     g_autoptr(OrrFolder) folder = g_new0(OrrFolder, 1);
     folder->made = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *at = g_strdup(path);
