@@ -77,10 +77,12 @@ static void test_reports_of_jobs_are_as_the_schema_says(void **state) {
     g_autoptr(JsonParser) schema = json_parser_new();
     assert_true(json_parser_load_from_file(schema, ORR_SRCDIR "/doc/schema/step-1.json", NULL));
     JsonObject *s = json_node_get_object(json_parser_get_root(schema));
+    OrreryOptions options = {.sensitivity = true};
     for (guint i = 0; i < G_N_ELEMENTS(jobs); i++) {
-        OrreryStep *step = orrery_step_run(jobs[i], NULL, NULL);
+        OrreryStep *step = orrery_step_run(jobs[i], &options, NULL);
         assert_non_null(step);
         char *json = orrery_step_report(step, "json");
+        assert_non_null(strstr(json, "\"sensitivity\""));
         g_autoptr(JsonParser) parser = json_parser_new();
         assert_true(json_parser_load_from_data(parser, json, -1, NULL));
         g_autofree char *flaw = schema_flaw(s, json_parser_get_root(parser), jobs[i]);

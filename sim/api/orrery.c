@@ -69,6 +69,9 @@ static bool run(OrreryStep *step, const OrreryOptions *options, GError **error) 
     step->run = orr_step_prepare(&step->request, error);
     if (!step->run || !orr_step_execute(step->run, NULL, NULL, 0, error))
         return false;
+    static const OrrStepSensitivity usual;
+    if (options->sensitivity && !orr_step_run_sensitivity(step->run, &usual, error))
+        return false;
     step->record = orr_step_record(step->run);
     return true;
 }

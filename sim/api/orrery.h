@@ -39,6 +39,7 @@ typedef struct {
     bool has_seed;
     bool is_unfolded; /* execute every rank as itself: slower, the same result */
     bool self_check;  /* assert conservation and bounds while running */
+    bool sensitivity; /* of a step: what 10 % more of each resource would make of it, a run each */
 } OrreryOptions;
 
 typedef struct OrreryStep OrreryStep;
