@@ -140,9 +140,27 @@ static void part(World *w, uint32_t first) {
     for (uint32_t i = 0; i < JOINT; i++) {
         parts[i] = w->flows[first + i].room;
         w->flows[first + i].is_joint = false;
+        w->flows[first + i].is_parted = true;
     }
     orr_fluid_part(w->fluid, &all, parts, JOINT);
     w->n_parted++;
+}
+
+/* What is held for each since then is held for all again, where each has it still. */
+static void join_parted(World *w, uint32_t first) {
+    OrrReserve parts[JOINT];
+    for (uint32_t i = 0; i < JOINT; i++) {
+        const Live *x = &w->flows[first + i];
+        if (!x->is_live || !x->is_held || !x->is_parted || x->is_joint || x->first != first)
+            return;
+        parts[i] = x->room;
+    }
+    OrrReserve all = room_of_all(w, first);
+    if (!orr_fluid_join(w->fluid, &all, parts, JOINT))
+        return;
+    for (uint32_t i = 0; i < JOINT; i++)
+        w->flows[first + i].is_joint = true;
+    w->n_joined++;
 }
 
 static void split(World *w, uint32_t first) {
@@ -407,6 +425,13 @@ static void event(World *w, uint64_t n_starts) {
         split_on(w, link, true);
         orr_fluid_capacity(w->fluid, w->now_ns, link, w->capacity[link]);
     }
+    for (uint32_t i = 0; i + JOINT <= MAX_FLOWS; i++) {
+        const Live *x = &w->flows[i];
+        if (x->is_live && x->is_held && x->is_joint && x->first == i && draw(w, 2) == 0)
+            part(w, i);
+        else
+            join_parted(w, i);
+    }
     bool is_quiet = w->kind == WORLD_SPARSE && draw(w, 2) == 0;
     for (uint64_t n = is_quiet ? draw(w, 2) : draw(w, n_starts); n > 0; n--)
         start_something(w);
@@ -443,6 +468,7 @@ void world_run(uint64_t seed, WorldKind kind, uint32_t pod_share, uint32_t n_eve
     counts->n_split += w->n_split;
     counts->n_held += w->n_held;
     counts->n_parted += w->n_parted;
+    counts->n_joined += w->n_joined;
     counts->n_twins += stats.twins;
     orr_fluid_free(w->fluid);
     g_free(w);

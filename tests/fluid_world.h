@@ -26,6 +26,7 @@ typedef struct {
     bool is_joint; /* goes as one with the others from flow `first` on, or holds room as one */
     uint32_t first;
     bool is_live, is_told, is_held;
+    bool is_parted; /* had room as one with the others before */
 } Live;
 
 typedef enum {
@@ -41,7 +42,7 @@ typedef struct {
     Live flows[MAX_FLOWS];
     OrrUse uses[MAX_FLOWS * 8], ring_uses[MAX_RINGS * MAX_USES];
     OrrUse joint_uses[MAX_FLOWS][4]; /* by the first of those that go as one */
-    uint32_t n_joint, n_refused, n_split, n_held, n_parted;
+    uint32_t n_joint, n_refused, n_split, n_held, n_parted, n_joined;
     int64_t now_ns, next_ns;
     uint64_t random, seed; /* now, at first */
     uint32_t pod_share;
@@ -51,7 +52,7 @@ typedef struct {
 
 /* What has happened, over several worlds. */
 typedef struct {
-    uint32_t n_joint, n_refused, n_split, n_held, n_parted;
+    uint32_t n_joint, n_refused, n_split, n_held, n_parted, n_joined;
     uint64_t n_twins;
 } WorldCounts;
 

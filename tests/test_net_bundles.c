@@ -16,10 +16,10 @@ static void test_big_links_and_long_rings_have_the_rates_and_ends_of_each_by_its
         world_run(seed, WORLD_LIGHT, 2, 400, &n);
     }
     print_message("went as one: %u; could not, for a link of one of them: %u; split: %u; had room "
-                  "as one: %u; parted: %u\n",
-                  n.n_joint, n.n_refused, n.n_split, n.n_held, n.n_parted);
+                  "as one: %u; parted: %u; joined again: %u\n",
+                  n.n_joint, n.n_refused, n.n_split, n.n_held, n.n_parted, n.n_joined);
     assert_true(n.n_joint > 200 && n.n_refused > 50 && n.n_split > 100 && n.n_held > 50 &&
-                n.n_parted > 50);
+                n.n_parted > 50 && n.n_joined > 10);
 }
 
 /* Hundreds of sends over one link, alike but for their sizes and ends: one bundle. */

@@ -114,6 +114,25 @@ void orr_exec__lose_room(OrrExec *x, uint32_t id) {
         dissolve(x, place->convoy);
 }
 
+void orr_convoy__lose_room(OrrExec *x, uint32_t id) {
+    OrrConvoy *c = &x->convoys->convoys[id];
+    bool is_bound = c->n_flying > 0 && orr_convoy__bind_to_land(x, id);
+    if (is_bound) {
+        c->generation = (c->generation + 1) & ORR_GENERATION_MASK;
+        c->n_unknown = c->n_flying;
+        c->first_ns = INT64_MAX;
+    }
+    for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t place = x->convoys->places[c->first + i];
+        if (!x->places[place].is_convoyed)
+            orr_exec__forget_end(x, place); /* it is not known */
+        x->places[place].is_convoyed &= is_bound;
+        x->places[place].due_ns = INT64_MAX;
+    }
+    if (c->n_flying > 0 && !is_bound)
+        dissolve(x, id);
+}
+
 /* What was one in the fluid is over: that is when each of its transfers was. */
 static void tell_places(OrrExec *x, OrrConvoy *c) {
     for (uint32_t i = 0; c->is_over && i < c->n; i++)

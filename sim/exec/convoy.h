@@ -103,6 +103,8 @@ void orr_convoy__fly_booked(OrrExec *x, uint32_t convoy, int64_t first_ns, int64
 bool orr_convoy__bind_to_land(OrrExec *x, uint32_t convoy);
 /* The end is known of one of those that end with it. */
 void orr_convoy__know_end(OrrExec *x, uint32_t place, int64_t end_ns);
+/* None of its transfers has room any more: their ends are not known, or they go on alone. */
+void orr_convoy__lose_room(OrrExec *x, uint32_t convoy);
 /* convoy_out.c. The partners of a transfer have met: it waits for the rest of its convoy, but not
  * beyond its latency. */
 void orr_convoy__wait(OrrExec *x, uint32_t place);
@@ -121,6 +123,8 @@ int64_t orr_convoy__take_room(OrrExec *x, OrrConvoy *c, bool is_start);
 void orr_convoy__part_room(OrrExec *x, OrrConvoy *c);
 /* Those that hold room give it back. */
 void orr_convoy__give_room(OrrExec *x, OrrConvoy *c);
+/* It gives back what it holds for all as one. */
+void orr_convoy__drop_room(OrrExec *x, OrrConvoy *c);
 /* All its transfers start in the fluid now, as one. False: they can't, nothing has been done. */
 bool orr_convoy__flow(OrrExec *x, uint32_t convoy);
 void orr_convoy__flow_over(OrrExec *x, OrrConvoy *c);

@@ -178,6 +178,34 @@ static bool are_equal(OrrExec *x, OrrConvoy *c) {
     return plan->work_bytes > 0;
 }
 
+static OrrReserve room_of(const OrrExec *x, const OrrConvoy *c, const OrrTop *top) {
+    return (OrrReserve){.uses = x->convoys->joint_uses + c->first_joint,
+                        .n_uses = c->n_shared,
+                        .n_rows = c->n_rows,
+                        .top_bytes_per_s = top->bytes_per_s,
+                        .scale = top->scale};
+}
+
+/* Each of its last transfers holds room by itself: it is held as one from now on, if the next ones
+ * need the same. */
+static bool join_room(OrrExec *x, OrrConvoy *c) {
+    const OrrTop *top = &x->tops[c->joint_top];
+    OrrReserve all = room_of(x, c, top), parts[ORR_MAX_ISLAND];
+    for (uint32_t i = 0; i < c->n; i++) {
+        parts[i] = orr_exec__room_of(x, place_of(x, c, i));
+        if (parts[i].top_bytes_per_s != top->bytes_per_s || parts[i].scale != top->scale)
+            return false;
+    }
+    if (!orr_fluid_join(x->fluid, &all, parts, c->n))
+        return false;
+    for (uint32_t i = 0; i < c->n; i++)
+        orr_exec__count_booked(x, &parts[i], -1);
+    orr_exec__count_booked(x, &all, +1);
+    c->has_room = true;
+    c->room_top = c->joint_top;
+    return true;
+}
+
 bool orr_convoy__is_joint(OrrExec *x, OrrConvoy *c) {
     const OrrPlace *first = place_of(x, c, 0);
     uint32_t n_held = 0;
@@ -185,7 +213,7 @@ bool orr_convoy__is_joint(OrrExec *x, OrrConvoy *c) {
         return false;
     for (uint32_t i = 0; i < c->n; i++) {
         const OrrPlace *place = place_of(x, c, i);
-        if ((place->is_held && !c->has_room) || place->what != first->what)
+        if (place->what != first->what)
             return false;
         n_held += place->is_held;
     }
@@ -196,15 +224,7 @@ bool orr_convoy__is_joint(OrrExec *x, OrrConvoy *c) {
         c->joint_what = first->what;
         c->is_equal = are_equal(x, c);
     }
-    return c->is_equal;
-}
-
-static OrrReserve room_of(const OrrExec *x, const OrrConvoy *c, const OrrTop *top) {
-    return (OrrReserve){.uses = x->convoys->joint_uses + c->first_joint,
-                        .n_uses = c->n_shared,
-                        .n_rows = c->n_rows,
-                        .top_bytes_per_s = top->bytes_per_s,
-                        .scale = top->scale};
+    return c->is_equal && (n_held == 0 || c->has_room || join_room(x, c));
 }
 
 /* Whether the room that its last transfers hold is what the next ones need. */
@@ -286,6 +306,13 @@ void orr_convoy__prefetch_room(const OrrExec *x, const OrrConvoy *c) {
         orr_fluid_prefetch_row(x->fluid, uses[c->n_shared + u].constraint);
 }
 
+/* What is held for all is held no more. */
+void orr_convoy__drop_room(OrrExec *x, OrrConvoy *c) {
+    OrrReserve r = room_of(x, c, &x->tops[c->room_top]);
+    c->has_room = false;
+    orr_exec__unreserve(x, &r);
+}
+
 void orr_convoy__give_room(OrrExec *x, OrrConvoy *c) {
     bool is_all = c->has_room;
     for (uint32_t i = 0; i < c->n; i++)
@@ -296,11 +323,8 @@ void orr_convoy__give_room(OrrExec *x, OrrConvoy *c) {
         else if (place_of(x, c, i)->is_held)
             orr_exec__room_give(x, x->convoys->places[c->first + i]);
     }
-    if (!is_all)
-        return;
-    OrrReserve r = room_of(x, c, &x->tops[c->room_top]);
-    c->has_room = false;
-    orr_exec__unreserve(x, &r);
+    if (is_all)
+        orr_convoy__drop_room(x, c);
 }
 
 static OrrFlow flow_of(const OrrPlan *plan, uint32_t owner) {

@@ -124,6 +124,37 @@ static void set_out(OrrExec *x, uint32_t id) {
             orr_exec__push_end(x, places[i], x->places[places[i]].due_ns);
 }
 
+bool orr_exec__convoy_loses_room(OrrExec *x, uint32_t id) {
+    OrrConvoy *c = &x->convoys->convoys[id];
+    const uint32_t *places = x->convoys->places + c->first;
+    uint32_t n_begun = 0;
+    for (uint32_t i = 0; c->has_room && i < c->n; i++) {
+        const OrrPlace *place = &x->places[places[i]];
+        if (!place->is_booked || place->due_ns <= x->now_ns)
+            return false; /* one is over */
+        n_begun += place->from_ns <= x->now_ns;
+    }
+    if (!c->has_room)
+        return false;
+    orr_convoy__drop_room(x, c);
+    orr_convoy__lose_room(x, id);
+    x->n_booked -= c->n;
+    for (uint32_t i = 0; i < c->n; i++)
+        x->places[places[i]].is_booked = 0;
+    if (n_begun == 0) {
+        start_flows(x, id, c->n);
+        return true;
+    }
+    for (uint32_t i = 0; i < c->n; i++) {
+        int64_t from_ns = x->places[places[i]].from_ns;
+        if (from_ns <= x->now_ns)
+            orr_exec__share(x, places[i], x->now_ns - from_ns);
+        else
+            orr_queue_push(&x->queue, from_ns, ORR_EV_FLOW_START, 0, places[i]);
+    }
+    return true;
+}
+
 /* Whether all transfers, of which none had room when they set out, have it now that the first of
  * them starts. */
 static bool has_room_now(OrrExec *x, uint32_t id) {

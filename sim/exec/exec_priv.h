@@ -319,6 +319,9 @@ void orr_exec__tell_over(OrrExec *x, uint32_t island);
 void orr_exec__lose_room(OrrExec *x, uint32_t place);
 /* convoy_joint.c: convoys that have the link in a row hold room no more as one; are no more one in
  * the fluid; @place does not hold room as one with others */
+/* A link of the convoy's is taken: whether its transfers, if they have room as one, lost that as
+ * one. */
+bool orr_exec__convoy_loses_room(OrrExec *x, uint32_t convoy);
 void orr_exec__part_rooms_on(OrrExec *x, uint32_t link);
 void orr_exec__split_on(OrrExec *x, uint32_t link);
 void orr_exec__part_room_of(OrrExec *x, const OrrPlace *place);

@@ -145,7 +145,8 @@ static void take_back(OrrExec *x, uint32_t id) {
     OrrPlace *place = &x->places[id];
     if (place->is_convoyed && place->due_ns <= x->now_ns)
         orr_exec__tell_over(x, x->island_of[place->ends[1]]);
-    if (!place->is_booked)
+    if (!place->is_booked ||
+        (place->convoy != ORR_NONE && orr_exec__convoy_loses_room(x, place->convoy)))
         return;
     if (place->is_convoyed)
         orr_exec__lose_room(x, id);

@@ -196,9 +196,13 @@ static uint32_t new_bundle(OrrFluid *f, const Key *key, uint64_t ceiling) {
             f->cap_bundles = MAX(64, f->cap_bundles + f->cap_bundles / 2);
             f->bundles = orr_large_renew(f->bundles, f->n_bundles * sizeof *f->bundles,
                                          f->cap_bundles * sizeof *f->bundles);
+            f->live = g_renew(uint64_t, f->live, (f->cap_bundles + 63) / 64);
         }
         id = f->n_bundles++;
+        if (id % 64 == 0)
+            f->live[id / 64] = 0;
     }
+    f->live[id / 64] |= UINT64_C(1) << id % 64;
     OrrBundle *b = &f->bundles[id];
     *b = (OrrBundle){.top_level = a->top_level,
                      .scale = a->scale,
@@ -242,6 +246,7 @@ static void drop_bundle(OrrFluid *f, uint32_t id) {
     if (!b->is_own)
         leave_table(f, id);
     b->is_live = b->is_moved = false;
+    f->live[id / 64] &= ~(UINT64_C(1) << id % 64);
     b->next_alike = f->free_bundle;
     f->free_bundle = id;
 }

@@ -54,6 +54,7 @@ void orr_fluid_free(OrrFluid *f) {
                       f->row_of,
                       f->row_links,
                       f->records,
+                      f->live,
                       f->table,
                       f->uses,
                       f->use_level,

@@ -89,6 +89,8 @@ bool orr_fluid_reserve(OrrFluid *f, const OrrReserve *r);
 void orr_fluid_release(OrrFluid *f, const OrrReserve *r);
 /* What is held for all is held for each from now on: @parts [@n]. */
 void orr_fluid_part(OrrFluid *f, const OrrReserve *r, const OrrReserve *parts, uint32_t n);
+/* The opposite: false if a row is watched; nothing is changed then. */
+bool orr_fluid_join(OrrFluid *f, const OrrReserve *r, const OrrReserve *parts, uint32_t n);
 /* Called in orr_fluid_settle for a link that may stop its users now: all that hold room on it must
  * be released, and those that move by now started; joint activities must be split that have it in
  * a row. */

@@ -191,6 +191,7 @@ struct OrrFluid {
     uint32_t cap_records;
     OrrBundle *bundles;
     uint32_t n_bundles, cap_bundles, free_bundle;
+    uint64_t *live;  /* a bit for each bundle that is live */
     uint32_t *table; /* [table_mask + 1] first bundle of each hash */
     uint32_t table_mask, n_keys;
     OrrWatched *uses;
@@ -273,6 +274,15 @@ static inline void orr_fluid__push(OrrIdList *list, uint32_t id) {
     if (list->n == list->capacity)
         orr_fluid__grow_list(list);
     list->ids[list->n++] = id;
+}
+
+/* The first live bundle from @id on; n_bundles: there is none. */
+static inline uint32_t orr_fluid__live_from(const OrrFluid *f, uint32_t id) {
+    uint32_t n_words = (f->n_bundles + 63) / 64, word = id / 64;
+    uint64_t bits = word < n_words ? f->live[word] & UINT64_MAX << id % 64 : 0;
+    while (bits == 0 && ++word < n_words)
+        bits = f->live[word];
+    return bits == 0 ? f->n_bundles : 64 * word + (uint32_t)__builtin_ctzll(bits);
 }
 
 /* Puts it on the list of those whose rate or members may have changed. */

@@ -86,6 +86,21 @@ void orr_fluid_part(OrrFluid *f, const OrrReserve *r, const OrrReserve *parts, u
             take(f, &parts[i].uses[u], &parts[i]);
 }
 
+bool orr_fluid_join(OrrFluid *f, const OrrReserve *r, const OrrReserve *parts, uint32_t n) {
+    const OrrLoad load = {r->top_bytes_per_s, r->scale, r->top_bytes_per_s};
+    const OrrUse *rows = r->uses + r->n_uses;
+    for (uint32_t u = 0; u < r->n_rows; u++)
+        if (orr_fluid__row_is_watched(f, rows[u].constraint))
+            return false;
+    for (uint32_t i = 0; i < n; i++)
+        orr_fluid_release(f, &parts[i]);
+    for (uint32_t u = 0; u < r->n_uses; u++)
+        take(f, &r->uses[u], r);
+    for (uint32_t u = 0; u < r->n_rows; u++)
+        orr_fluid__row_add(f, &rows[u], &load);
+    return true;
+}
+
 void orr_fluid_on_crowded(OrrFluid *f, OrrFluidCrowded crowded, void *data) {
     f->on_crowded = crowded;
     f->crowded_data = data;

@@ -64,9 +64,7 @@ static void take_levels(OrrFluid *f, OrrBundle *b) {
 void orr_fluid__settle_all(OrrFluid *f) {
     f->round++;
     f->problem.n = f->problem.n_uses = f->problem.n_links = 0;
-    for (uint32_t i = 0; i < f->n_bundles; i++) {
-        if (!f->bundles[i].is_live)
-            continue;
+    for (uint32_t i = 0; (i = orr_fluid__live_from(f, i)) < f->n_bundles; i++) {
         add_bundle(f, &f->bundles[i]);
         orr_fluid__move(f, i);
     }
@@ -84,7 +82,6 @@ void orr_fluid__settle_all(OrrFluid *f) {
         set_level(f, f->dirty.ids[i], ORR_LEVEL_NONE);
     for (uint32_t l = 0; l < f->problem.n_links; l++)
         set_level(f, f->problem.link[l], f->problem.level[l]);
-    for (uint32_t i = 0; i < f->n_bundles; i++)
-        if (f->bundles[i].is_live)
-            take_levels(f, &f->bundles[i]);
+    for (uint32_t i = 0; (i = orr_fluid__live_from(f, i)) < f->n_bundles; i++)
+        take_levels(f, &f->bundles[i]);
 }
