@@ -87,14 +87,17 @@ static uint32_t read_size(JobReader *r, const char *key, OrrKeyFlags flags) {
     return (uint32_t)orr_keys_int(r->keys, "layout", key, NULL, 1, ORR_JOB_MAX_RANKS, 1, flags);
 }
 
-/* Without `dp` the cluster's GPUs decide. */
+/* Without `dp`, or with dp = auto, the cluster's GPUs decide. */
 static void read_dp(JobReader *r) {
     OrrLayout *l = &r->job->layout;
     uint64_t model = (uint64_t)l->tp * l->pp * l->cp;
     uint32_t n_gpus = r->job->n_gpus;
-    l->dp = read_size(r, "dp", ORR_KEY_QUIET);
-    if (orr_keys_has(r->keys, "layout", "dp"))
+    const char *said = orr_keys_string(r->keys, "layout", "dp", "auto", ORR_KEY_QUIET);
+    if (strcmp(said, "auto") != 0) {
+        l->dp = read_size(r, "dp", ORR_KEY_QUIET);
         return;
+    }
+    l->dp = 1; /* if nothing says how many */
     if (n_gpus == 0) {
         orr_keys_complain(r->keys, "layout", "dp",
                           "is missing; it, or a number of GPUs, cluster = NAME:GPUS, would do");

@@ -52,7 +52,7 @@ static void request_clear(Request *r) {
 
 static bool add_set(Request *r, const char *text, GError **error) {
     OrrOverride o;
-    if (!orr_cli_parse_set(text, r->texts, &o, error))
+    if (!orr_cli_parse_set("--set", text, r->texts, &o, error))
         return false;
     g_array_append_val(r->overrides, o);
     return true;

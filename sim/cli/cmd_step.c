@@ -3,6 +3,7 @@
 
 #include "sim/cli/run.h"
 #include "sim/cli/step_replay.h"
+#include "sim/cli/step_vary.h"
 #include "sim/cli/step_waits.h"
 #include "sim/io/progress.h"
 #include "sim/report/formats.h"
@@ -19,8 +20,12 @@ static const OrrOption options[] = {
      "step times over N seeds from the job's on: percentiles beside the report of the first"},
     {"sensitivity", 0, NULL, false,
      "what 10 % more of each thing that the machine has would make of the step, a run each"},
+    {"vary", 0, "GROUP.KEY=V1,V2,...", true,
+     "a table of the job with each of these values, and all combinations if it comes again: "
+     "which is fastest, what does not fit or cannot be"},
     {"threads", 0, "N", false,
-     "seeds, or runs of --sensitivity, at a time; default: as many as there are processors"},
+     "seeds, or runs of --sensitivity and --vary, at a time; default: as many as there are "
+     "processors"},
     {"waits", 0, "FILE", false,
      "write how long each rank idled for others, a row a rank of the job, as CSV"},
     {"dump-program", 0, "FILE", false, "write the program that is executed, one operation a line"},
@@ -75,7 +80,8 @@ static bool run_others(const OrrCli *cli, OrrCliRun *run, GError **error) {
         !orr_cli_int(cli, "threads", 1, 1024, &threads, error))
         return false;
     if (seeds == 0 && !is_varied && orr_cli_has(cli, "threads"))
-        return orr_fail_usage(error, "orrery step: --threads goes with --seeds or --sensitivity");
+        return orr_fail_usage(error,
+                              "orrery step: --threads goes with --seeds, --sensitivity or --vary");
     if (is_varied && !run_sensitivity(run, threads, error))
         return false;
     if (seeds == 0)
@@ -121,8 +127,12 @@ static bool run_step(OrrCli *cli, GError **error) {
     if (is_trace && (waits || orr_cli_has(cli, "sensitivity")))
         return orr_fail_usage(error, "orrery step: --%s goes with a job, not with a trace",
                               waits ? "waits" : "sensitivity");
+    if (is_trace && orr_cli_has(cli, "vary"))
+        return orr_fail_usage(error, "orrery step: --vary goes with a job, not with a trace");
     if (is_trace)
         return orr_cli_step_replay(cli, orr_cli_argument(cli, 0), error);
+    if (orr_cli_has(cli, "vary"))
+        return orr_cli_step_vary(cli, orr_cli_argument(cli, 0), error);
     g_autoptr(OrrCliRun) run = orr_cli_run_prepare(cli, orr_cli_argument(cli, 0), error);
     if (!run)
         return false;
@@ -160,6 +170,8 @@ const OrrCommand orr_cmd_step = {
         "line. Exit status 1: it does not fit in memory.\n\n"
         "  orrery step llama3-405b-16k\n"
         "  orrery step llama3-405b-16k --sensitivity\n"
+        "  orrery step llama3-8b-128 --set layout.dp=auto --vary layout.tp=1,2,4,8 "
+        "--vary batch.micro=1,2\n"
         "  orrery step llama3-8b-8 --set batch.micro=2 --set recompute.policy=full --json -o "
         "run.json",
     .min_arguments = 1,

@@ -13,11 +13,12 @@
 
 #define INPUT_LIMIT_BYTES (1 << 24) /* ours: inputs are a few kilobytes */
 
-bool orr_cli_parse_set(const char *text, GPtrArray *texts, OrrOverride *out, GError **error) {
+bool orr_cli_parse_set(const char *option, const char *text, GPtrArray *texts, OrrOverride *out,
+                       GError **error) {
     const char *equals = strchr(text, '=');
     const char *dot = strchr(text, '.');
     if (!equals || !dot || dot > equals || dot == text || dot + 1 == equals)
-        return orr_fail_usage(error, "--set %s: GROUP.KEY=VALUE would do, such as layout.tp=4",
+        return orr_fail_usage(error, "%s %s: GROUP.KEY=VALUE would do, such as layout.tp=4", option,
                               text);
     out->group = g_strstrip(g_strndup(text, (gsize)(dot - text)));
     out->key = g_strstrip(g_strndup(dot + 1, (gsize)(equals - dot - 1)));
@@ -31,7 +32,7 @@ bool orr_cli_parse_set(const char *text, GPtrArray *texts, OrrOverride *out, GEr
 
 static bool add_override(OrrCliRun *run, const char *text, GError **error) {
     OrrOverride o;
-    if (!orr_cli_parse_set(text, run->texts, &o, error))
+    if (!orr_cli_parse_set("--set", text, run->texts, &o, error))
         return false;
     g_array_append_val(run->overrides, o);
     return true;
@@ -163,7 +164,7 @@ static void show_note(void *data, const char *text) {
     fprintf(stderr, "orrery: %s\n", text);
 }
 
-OrrCliRun *orr_cli_run_prepare(const OrrCli *cli, const char *ref, GError **error) {
+OrrCliRun *orr_cli_run_request(const OrrCli *cli, const char *ref, GError **error) {
     g_autoptr(OrrCliRun) run = g_new0(OrrCliRun, 1);
     run->overrides = g_array_new(FALSE, FALSE, sizeof(OrrOverride));
     run->texts = g_ptr_array_new_with_free_func(g_free);
@@ -179,6 +180,13 @@ OrrCliRun *orr_cli_run_prepare(const OrrCli *cli, const char *ref, GError **erro
     run->request.overrides = (const OrrOverride *)(void *)run->overrides->data;
     run->request.n_overrides = run->overrides->len;
     run->request.note = show_note;
+    return g_steal_pointer(&run);
+}
+
+OrrCliRun *orr_cli_run_prepare(const OrrCli *cli, const char *ref, GError **error) {
+    g_autoptr(OrrCliRun) run = orr_cli_run_request(cli, ref, error);
+    if (!run)
+        return NULL;
     run->run = orr_step_prepare(&run->request, error);
     run->prepared_us = g_get_monotonic_time();
     return run->run ? g_steal_pointer(&run) : NULL;

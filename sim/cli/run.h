@@ -30,6 +30,8 @@ typedef struct {
  * stderr. The options of ORR_RUN_OPTIONS apply. NULL with @error.
  */
 OrrCliRun *orr_cli_run_prepare(const OrrCli *cli, const char *ref, GError **error);
+/* The same up to the request: nothing of the job is read, run is NULL. */
+OrrCliRun *orr_cli_run_request(const OrrCli *cli, const char *ref, GError **error);
 void orr_cli_run_free(OrrCliRun *run);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrCliRun, orr_cli_run_free)
 
@@ -37,8 +39,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrCliRun, orr_cli_run_free)
 bool orr_cli_run_execute(OrrCliRun *run, const OrrCli *cli, const OrrProbe *probe,
                          const uint32_t *ranks, uint32_t n_ranks, GError **error);
 
-/* "GROUP.KEY=VALUE" of --set; the value may hold anything, '=' too. The texts of @out are kept in
- * @texts, whose free function is g_free. Errors: ORR_ERROR_USAGE. */
-bool orr_cli_parse_set(const char *text, GPtrArray *texts, OrrOverride *out, GError **error);
+/* "GROUP.KEY=VALUE" of @option (--set); the value may hold anything, '=' too. The texts of @out are
+ * kept in @texts, whose free function is g_free. Errors: ORR_ERROR_USAGE. */
+bool orr_cli_parse_set(const char *option, const char *text, GPtrArray *texts, OrrOverride *out,
+                       GError **error);
 
 #endif
