@@ -121,13 +121,20 @@ static double copy_ns(const OrrFakeMachine *m, const OrrCase *c) {
     return m->kernel_ns + orr_case_bytes(c) / rate * 1e9;
 }
 
+/* Hops between nodes of a chunk that goes round @laps times but for @laps hops: of those that it is
+ * spared as few as can be are between nodes. */
+static double ring_hops_across(double nodes, double per_node, double laps) {
+    double spared = per_node > laps ? 0 : per_node > 1 ? laps - 1 : laps;
+    return nodes > 1 ? laps * nodes - spared : 0;
+}
+
 /* Hops of the one that is last, inside nodes and between them: rings go from node to node once a
  * lap; of sends to all, halves follow one another. */
 static void count_hops(const OrrCase *c, double nodes, double *inside, double *across) {
     double n = (double)c->group_gpus;
     double laps = c->op == ORR_ALL_REDUCE ? 2 : 1;
     *inside = laps * (n - 1);
-    *across = nodes > 1 ? laps * (nodes - 1) : 0;
+    *across = ring_hops_across(nodes, n / nodes, laps);
     if (c->op == ORR_ALL_TO_ALL) {
         *inside = log2(fmax(2, n / nodes));
         *across = nodes > 1 ? 1 : 0;

@@ -25,7 +25,7 @@ ib.launch_ns = 6000 ns
 ib.eff_frac = 0.8
 END
 for op in all_reduce all_gather all_to_all; do
-    for n in 2 4 8 16; do
+    for n in 2 4 8 16 32; do
         "$orrery" show collective $op 8B..2GiB -c h100-ib:$n --log --calibration ./truth.ini \
             >$op-$n.log
     done
@@ -42,9 +42,9 @@ compare() {
         END { if (n < 12) { print n " parameters came back, not 12"; bad = 1 } exit bad }
     ' truth.ini "$1"
 }
-"$orrery" calibrate fit ./*.log -c h100-ib:16 -o fit.ini 2>says
+"$orrery" calibrate fit ./*.log -c h100-ib:32 -o fit.ini 2>says
 compare fit.ini 2
-"$orrery" calibrate fit ./*.log -c h100-ib:16 -o part.ini --sizes 1kB..256MiB 2>says
+"$orrery" calibrate fit ./*.log -c h100-ib:32 -o part.ini --sizes 1kB..256MiB 2>says
 grep 'held out' says | awk '{ for (i = 1; i < NF; i++) if ($i == "error") exit !($(i + 1) < 3) }'
 status=0
 "$orrery" calibrate fit all_reduce-2.log -c h100-ib:16 --sizes 4GiB..1MiB 2>says || status=$?

@@ -224,6 +224,43 @@ static void test_no_collective_beats_its_links(void **state) {
     }
 }
 
+/* Hops between domains of @local ranks that the last of @hops hops in a row has behind it, wherever
+ * in the ring the chunk begins: counted hop by hop. */
+static uint32_t most_net_hops(uint32_t n, uint32_t local, uint32_t hops) {
+    uint32_t most = 0;
+    for (uint32_t start = 0; start < n; start++) {
+        uint32_t count = 0;
+        for (uint32_t h = 0; h < hops; h++)
+            count += (start + h) % n / local != (start + h + 1) % n / local;
+        most = MAX(most, count);
+    }
+    return most;
+}
+
+/* A microsecond more on the wire shows how often the ring waits for it. */
+static void test_a_chunk_of_a_ring_crosses_the_net_as_often_as_the_ring_does(void **state) {
+    (void)state;
+    static const OrrCollective kinds[] = {ORR_ALL_GATHER, ORR_REDUCE_SCATTER, ORR_ALL_REDUCE};
+    OrrNcclForce force = unforced;
+    force.algo = ORR_ALGO_RING;
+    force.proto = ORR_PROTO_SIMPLE;
+    for (uint32_t nodes = 2; nodes <= 9; nodes++)
+        for (uint32_t local = 1; local <= 8; local++)
+            for (size_t k = 0; k < G_N_ELEMENTS(kinds); k++) {
+                OrrCommPlace p = h100(nodes);
+                p.min_per_domain = p.max_per_domain = p.max_per_node = local;
+                p.n_ranks = local * nodes;
+                p.nics_per_domain = local;
+                OrrCollPlan near, far;
+                assert_true(orr_collective_plan(kinds[k], GIB, ORR_BF16, &p, &force, &near, NULL));
+                p.net_latency_ns += 1000;
+                assert_true(orr_collective_plan(kinds[k], GIB, ORR_BF16, &p, &force, &far, NULL));
+                uint32_t laps = kinds[k] == ORR_ALL_REDUCE ? 2 : 1;
+                assert_int_equal(far.latency_ns - near.latency_ns,
+                                 1000 * most_net_hops(p.n_ranks, local, laps * (p.n_ranks - 1)));
+            }
+}
+
 static void test_send_over_the_net_is_bound_by_one_nic(void **state) {
     (void)state;
     OrrCommPlace p = h100(4);
@@ -303,6 +340,7 @@ int main(void) {
         cmocka_unit_test(test_single_gpu_nodes_use_one_nic),
         cmocka_unit_test(test_time_depends_on_the_group_and_not_on_the_cluster),
         cmocka_unit_test(test_no_collective_beats_its_links),
+        cmocka_unit_test(test_a_chunk_of_a_ring_crosses_the_net_as_often_as_the_ring_does),
         cmocka_unit_test(test_send_over_the_net_is_bound_by_one_nic),
         cmocka_unit_test(test_sockets_are_bound_by_their_number),
         cmocka_unit_test(test_naive_moves_more_than_ring_and_grows_with_ranks)};

@@ -31,12 +31,12 @@ typedef struct {
 } OrrCollArch;
 
 typedef struct {
-    double step_ns[ORR_N_PROTOS]; /* one hop over the network, above its one-way latency */
-    double tree_step_ns;          /* the same up or down a tree, Simple: a chunk, not a slice */
-    double launch_ns;             /* added once where a collective leaves the domain */
-    double message_ns;            /* of each further message that a rank sends to another domain */
-    double eff_frac;              /* of the nominal rate of the NIC */
-    double ll_bytes_per_s;        /* payload that a domain sends by LL at most; 0: the NICs' */
+    double step_ns[ORR_N_PROTOS];      /* one hop over the network, above its one-way latency */
+    double tree_step_ns[ORR_N_PROTOS]; /* the same up or down a tree: a chunk, not a slice */
+    double launch_ns;                  /* added once where a collective leaves the domain */
+    double message_ns;     /* of each further message that a rank sends to another domain */
+    double eff_frac;       /* of the nominal rate of the NIC */
+    double ll_bytes_per_s; /* payload that a domain sends by LL at most; 0: the NICs' */
 } OrrCollNet;
 
 typedef struct OrrCollConstants {

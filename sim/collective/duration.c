@@ -102,8 +102,7 @@ void orr_collective__price(const OrrCollCase *c, OrrProto proto, const OrrCollWo
     plan->inside_bytes_per_s = intra_ns > 0 ? 1e9 * c->bytes * work->nvlink_per_rank / intra_ns : 0;
     if (work->nic_per_nic > 0) {
         const OrrCollNet *net = &c->constants->net[orr_collective__net(c)];
-        bool is_chunk = work->is_tree && proto == ORR_PROTO_SIMPLE;
-        double step_ns = is_chunk ? net->tree_step_ns : net->step_ns[proto];
+        double step_ns = work->is_tree ? net->tree_step_ns[proto] : net->step_ns[proto];
         latency_ns += net->launch_ns + work->inter_steps * (step_ns + p->net_latency_ns) +
                       fmax(0, work->messages - 1) * net->message_ns;
         double nic_bytes_per_s = orr_collective__nic_bytes_per_s(c) * net->eff_frac *

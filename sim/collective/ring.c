@@ -8,6 +8,20 @@ static double hops(OrrCollective kind, double n) {
     return kind == ORR_ALL_REDUCE ? 2 * (n - 1) : n - 1;
 }
 
+/* Those of them that leave a domain, for the last chunk to arrive. A lap has one a domain and a
+ * chunk spares one hop of each lap: for chunks that begin inside a domain that is one inside, too
+ * (both of an all-reduce, if a domain has three members). A broadcast begins with its domain. */
+static double net_hops(const OrrCollCase *c) {
+    const OrrCommPlace *p = c->place;
+    bool is_rooted = c->kind == ORR_BROADCAST || c->kind == ORR_REDUCE;
+    double d = p->n_domains;
+    if (p->n_domains == 1)
+        return 0;
+    if (p->max_per_domain == 1 || is_rooted)
+        return hops(c->kind, d);
+    return c->kind != ORR_ALL_REDUCE ? d : p->max_per_domain == 2 ? 2 * d - 1 : 2 * d;
+}
+
 /* A gather or scatter reads and writes the rank's own share; an all-reduce mostly writes it, in the
  * hop that ends the reduction. */
 static double own_copies(OrrCollective kind, const OrrCollArch *arch) {
@@ -21,7 +35,7 @@ static void cost(const OrrCollCase *c, OrrProto proto, OrrCollPlan *plan) {
     double n = p->n_ranks, d = p->n_domains;
     double volume = orr_collective_bus_factor(c->kind, p->n_ranks);
     double steps = hops(c->kind, n);
-    double inter = d > 1 ? hops(c->kind, d) : 0;
+    double inter = net_hops(c);
     const OrrCollArch *arch = &c->constants->arch[p->arch];
     OrrCollWork work = {.law = orr_collective__ring_law(c, proto),
                         .intra_steps = steps - inter,

@@ -123,8 +123,9 @@ static void offer_net(Work *w, OrrNet net) {
     for (int p = 0; p < ORR_N_PROTOS; p++) {
         g_autofree char *key = g_strdup_printf("step_ns.%s", orr_proto_name((OrrProto)p));
         offer(w, name, key, &n->step_ns[p]);
+        g_autofree char *tree = g_strdup_printf("tree_step_ns.%s", orr_proto_name((OrrProto)p));
+        offer(w, name, tree, &n->tree_step_ns[p]);
     }
-    offer(w, name, "tree_step_ns", &n->tree_step_ns);
     offer(w, name, "launch_ns", &n->launch_ns);
     offer(w, name, "message_ns", &n->message_ns);
     offer(w, name, "eff_frac", &n->eff_frac);
