@@ -70,6 +70,7 @@ static const OrrField fields[] = {
     TIME("check", host_check_ns),
     FLAG("host", "cuda_graphs", cuda_graphs),
     ENUM("host", "sync_p2p", sync_names, host_sync_p2p),
+    FLAG("host", "sync_passes", host_sync_passes),
     FLAG("tensor", "async_wgrad", tp_async_wgrad),
     FLAG("tensor", "own_shard_first", tp_own_shard_first),
     SHARE("tensor", "overlap", tp_overlap_frac),

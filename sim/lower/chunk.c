@@ -261,6 +261,19 @@ static void allocate_buffer(OrrLower *w, uint32_t v, OrrPass pass, uint32_t vari
     orr_builder_mem(w->b, ORR_MEM_GRADIENTS, false, bytes);
 }
 
+/* Timers of the pass: its host goes on when the device has done what the pass gave it. */
+static void sync_pass(OrrLower *w) {
+    static const OrrStream streams[] = {ORR_STREAM_COMPUTE, ORR_STREAM_TP};
+    if (!w->fw->host_sync_passes)
+        return;
+    uint32_t last[2];
+    for (int k = 0; k < 2; k++)
+        last[k] = orr_builder_last_on(w->b, streams[k]);
+    orr_builder_host(w->b, 0);
+    for (int k = 0; k < 2; k++)
+        orr_builder_wait(w->b, last[k]);
+}
+
 void orr_lower__piece_end(OrrLower *w, OrrPiece *piece) {
     for (int s = 0; s < ORR_N_STREAMS; s++) {
         piece->first[s] = orr_builder_first_on(w->b, s);
@@ -299,6 +312,7 @@ const OrrPiece *orr_lower__piece(OrrLower *w, uint32_t v, OrrPass pass, uint32_t
         emit_forward(w, u, variant);
     else
         emit_backward(w, u, pass, variant);
+    sync_pass(w);
     orr_lower__piece_end(w, piece);
     return piece;
 }

@@ -161,6 +161,7 @@ typedef struct {
     double host_check_ns;  /* a collective and rank of its group: hosts compare the call first */
     bool cuda_graphs;
     OrrSyncP2p host_sync_p2p;
+    bool host_sync_passes; /* the host waits for the device at the end of each pass */
     /* tensor parallel */
     bool tp_async_wgrad;     /* input gradients are reduced beside the wgrad GEMM */
     bool tp_own_shard_first; /* SP: the own shard's rows are multiplied beside their gather */
