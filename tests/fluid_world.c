@@ -190,10 +190,27 @@ static void split_on(World *w, uint32_t link, bool is_for_all) {
     }
 }
 
+/* Whether the fluid knows who has the link in a row; with none of those, who holds room on it. */
+static void check_who_is_on(const World *w, uint32_t link, bool is_split) {
+    bool has_joint = false, has_room = false;
+    for (uint32_t i = 0; i < MAX_FLOWS; i++) {
+        const Live *x = &w->flows[i];
+        for (uint32_t u = 0; x->is_live && u < x->flow.n_uses; u++) {
+            bool is_on = x->uses[u].constraint == link;
+            has_joint |= is_on && x->is_joint && u < 2;
+            has_room |= is_on && x->is_held;
+        }
+    }
+    assert_true(orr_fluid_has_joint(w->fluid, link) == has_joint);
+    assert_true(!is_split || orr_fluid_has_room(w->fluid, link) == has_room);
+}
+
 /* A link is to be solved: who moves by himself on it does no more. */
 static void let_in(void *data, uint32_t link) {
     World *w = data;
+    check_who_is_on(w, link, false);
     split_on(w, link, false);
+    check_who_is_on(w, link, true);
     for (uint32_t i = 0; i < MAX_FLOWS; i++) {
         Live *x = &w->flows[i];
         bool is_on = false;

@@ -238,7 +238,7 @@ static void pass_by_row(OrrExec *x, uint32_t row) {
     uint32_t n;
     const uint32_t *links = orr_fluid_row_links(x->fluid, row, &n);
     for (uint32_t i = 0; i < n; i++)
-        x->link_room[links[i]].penalty -= x->link_room[links[i]].penalty > 0;
+        orr_exec__pass_link(x, links[i]);
 }
 
 static void pass_by(OrrExec *x, const OrrUse *uses, uint32_t n_uses, uint32_t n_rows) {
@@ -289,7 +289,7 @@ void orr_exec__part_room_of(OrrExec *x, const OrrPlace *place) {
 
 void orr_exec__part_rooms_on(OrrExec *x, uint32_t link) {
     const OrrConvoys *v = x->convoys;
-    if (!v)
+    if (!v || !orr_fluid_has_joint(x->fluid, link))
         return;
     for (uint32_t i = v->row_first[link]; i < v->row_first[link + 1]; i++)
         if (v->convoys[v->row[i]].has_room)
@@ -298,10 +298,8 @@ void orr_exec__part_rooms_on(OrrExec *x, uint32_t link) {
 
 void orr_convoy__prefetch_room(const OrrExec *x, const OrrConvoy *c) {
     const OrrUse *uses = x->convoys->joint_uses + c->first_joint;
-    for (uint32_t u = 0; u < c->n_shared; u++) {
-        __builtin_prefetch(&x->link_room[uses[u].constraint], 1);
+    for (uint32_t u = 0; u < c->n_shared; u++)
         orr_fluid_prefetch(x->fluid, uses[u].constraint);
-    }
     for (uint32_t u = 0; u < c->n_rows; u++)
         orr_fluid_prefetch_row(x->fluid, uses[c->n_shared + u].constraint);
 }
@@ -375,7 +373,7 @@ static void split(OrrExec *x, OrrConvoy *c) {
 
 void orr_exec__split_on(OrrExec *x, uint32_t link) {
     const OrrConvoys *v = x->convoys;
-    if (!v)
+    if (!v || !orr_fluid_has_joint(x->fluid, link))
         return;
     for (uint32_t i = v->row_first[link]; i < v->row_first[link + 1]; i++)
         if (v->convoys[v->row[i]].flow != ORR_NONE)

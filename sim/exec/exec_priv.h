@@ -139,7 +139,7 @@ typedef struct {
     int64_t ns;     /* INT64_MAX: never */
 } OrrTop;
 
-/* Sends that have room on a link; how many others it is left to first. */
+/* Sends that have room on a link, if that is counted; how many others it is left to first. */
 typedef struct {
     uint32_t n_booked, penalty;
 } OrrLinkRoom;
@@ -241,7 +241,9 @@ typedef struct {
     OrrFluid *fluid;     /* NULL: no link can saturate */
     bool is_fluid_dirty;
     OrrLinkRoom *link_room; /* [n_links] */
-    uint32_t *link_first;   /* [n_links + 1] into link_place: pairs that use the link */
+    /* a bit a link: of those that many pairs use bookings are counted; those with a penalty */
+    uint64_t *counted_links, *left_links;
+    uint32_t *link_first; /* [n_links + 1] into link_place: pairs that use the link */
     uint32_t *link_place;
     OrrTop *tops;
     uint32_t n_tops;
@@ -276,6 +278,10 @@ typedef struct {
 /* Ranks are many and roles few: theirs are in the cache. */
 static inline const OrrCompiledRole *orr_exec__role(const OrrExec *x, uint32_t r) {
     return &x->compiled->roles[x->bound->role[r]];
+}
+
+static inline bool orr_exec__has_bit(const uint64_t *bits, uint32_t i) {
+    return bits[i / 64] >> i % 64 & 1;
 }
 
 #include "sim/exec/stored.h"
@@ -422,6 +428,8 @@ bool orr_exec__reserve(OrrExec *x, const OrrReserve *r, bool is_start);
 void orr_exec__unreserve(OrrExec *x, const OrrReserve *r);
 /* The links are used by a transfer in the fluid. */
 void orr_exec__pass_by(OrrExec *x, const OrrUse *uses, uint32_t n);
+/* The same of one link. */
+void orr_exec__pass_link(OrrExec *x, uint32_t link);
 const OrrTop *orr_exec__top(OrrExec *x, OrrPlace *place);
 void orr_exec__empty_link(void *data, uint32_t link);
 OrrReserve orr_exec__room_of(const OrrExec *x, const OrrPlace *place);

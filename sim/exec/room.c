@@ -38,14 +38,28 @@ static void index_links(OrrExec *x) {
     }
 }
 
+static void set_bit(uint64_t *bits, uint32_t i, bool is_set) {
+    uint64_t bit = UINT64_C(1) << i % 64;
+    bits[i / 64] = is_set ? bits[i / 64] | bit : bits[i / 64] & ~bit;
+}
+
+#define FEW 8u /* pairs on a link that are looked through as quickly as a count is kept: ours */
+
 void orr_exec__rooms_new(OrrExec *x) {
-    x->link_room = orr_large_new((x->bound->n_links + 1) * sizeof *x->link_room);
-    if (x->bound->n_links > 0)
+    uint32_t n_links = x->bound->n_links;
+    x->link_room = orr_large_new((n_links + 1) * sizeof *x->link_room);
+    x->counted_links = g_new0(uint64_t, n_links / 64 + 1);
+    x->left_links = g_new0(uint64_t, n_links / 64 + 1);
+    if (n_links > 0)
         index_links(x);
+    for (uint32_t l = 0; l < n_links; l++)
+        set_bit(x->counted_links, l, x->link_first[l + 1] - x->link_first[l] > FEW);
 }
 
 void orr_exec__rooms_clear(OrrExec *x) {
     g_free(x->link_room);
+    g_free(x->counted_links);
+    g_free(x->left_links);
     g_free(x->link_first);
     g_free(x->link_place);
     g_free(x->tops);
@@ -95,15 +109,14 @@ OrrReserve orr_exec__room_of(const OrrExec *x, const OrrPlace *place) {
 }
 
 void orr_exec__room_prefetch(const OrrExec *x, const OrrPlace *place) {
-    for (uint32_t u = 0; u < place->n_uses; u++) {
-        __builtin_prefetch(&x->link_room[place->uses[u].constraint], 1);
+    for (uint32_t u = 0; u < place->n_uses; u++)
         orr_fluid_prefetch(x->fluid, place->uses[u].constraint);
-    }
 }
 
 void orr_exec__count_booked(OrrExec *x, const OrrReserve *r, int change) {
     for (uint32_t u = 0; u < r->n_uses; u++)
-        x->link_room[r->uses[u].constraint].n_booked += change * (int)r->uses[u].count;
+        if (orr_exec__has_bit(x->counted_links, r->uses[u].constraint))
+            x->link_room[r->uses[u].constraint].n_booked += change * (int)r->uses[u].count;
 }
 
 /* Whether links of a row that others use, too, are left to the fluid. */
@@ -111,7 +124,7 @@ static bool is_row_left(const OrrExec *x, uint32_t row) {
     uint32_t n;
     const uint32_t *links = orr_fluid_row_links(x->fluid, row, &n);
     for (uint32_t i = 0; i < n; i++)
-        if (x->link_room[links[i]].penalty > 0)
+        if (orr_exec__has_bit(x->left_links, links[i]))
             return true;
     return false;
 }
@@ -119,7 +132,7 @@ static bool is_row_left(const OrrExec *x, uint32_t row) {
 /* Whether one of its links is left to the fluid. */
 static bool is_left(const OrrExec *x, const OrrReserve *r) {
     for (uint32_t u = 0; u < r->n_uses; u++)
-        if (x->link_room[r->uses[u].constraint].penalty > 0)
+        if (orr_exec__has_bit(x->left_links, r->uses[u].constraint))
             return true;
     for (uint32_t u = 0; u < r->n_rows; u++)
         if (is_row_left(x, r->uses[r->n_uses + u].constraint))
@@ -159,15 +172,38 @@ static void take_back(OrrExec *x, uint32_t id) {
         orr_queue_push(&x->queue, place->from_ns, ORR_EV_FLOW_START, 0, id);
 }
 
+/* Transfers that are booked on the link. */
+static uint32_t n_booked_on(const OrrExec *x, uint32_t link) {
+    uint32_t n = 0;
+    if (orr_exec__has_bit(x->counted_links, link))
+        return x->link_room[link].n_booked;
+    if (!orr_fluid_has_room(x->fluid, link))
+        return 0;
+    for (uint32_t i = x->link_first[link]; i < x->link_first[link + 1]; i++) {
+        const OrrPlace *place = &x->places[x->link_place[i]];
+        for (uint32_t u = 0; place->is_booked && u < place->n_uses; u++)
+            n += place->uses[u].constraint == link ? place->uses[u].count : 0;
+    }
+    return n;
+}
+
 /* The link could bind now: all its users go into the fluid. */
 void orr_exec__empty_link(void *data, uint32_t link) {
     OrrExec *x = data;
     OrrLinkRoom *l = &x->link_room[link];
     orr_exec__part_rooms_on(x, link);
-    l->penalty += PENALTY * l->n_booked;
-    for (uint32_t i = x->link_first[link]; l->n_booked > 0 && i < x->link_first[link + 1]; i++)
+    uint32_t n_booked = n_booked_on(x, link);
+    bool is_counted = orr_exec__has_bit(x->counted_links, link);
+    if (n_booked > 0) {
+        l->penalty += PENALTY * n_booked;
+        set_bit(x->left_links, link, true);
+    }
+    for (uint32_t i = x->link_first[link]; n_booked > 0 && i < x->link_first[link + 1]; i++) {
         if (x->places[x->link_place[i]].is_booked)
             take_back(x, x->link_place[i]);
+        if (is_counted && l->n_booked == 0)
+            break;
+    }
     orr_exec__split_on(x, link);
 }
 
@@ -208,12 +244,15 @@ bool orr_exec__book(OrrExec *x, uint32_t id, int64_t from_ns) {
     return true;
 }
 
+void orr_exec__pass_link(OrrExec *x, uint32_t link) {
+    if (orr_exec__has_bit(x->left_links, link) && --x->link_room[link].penalty == 0)
+        set_bit(x->left_links, link, false);
+}
+
 /* A transfer starts now in the fluid: its links are left to that for a while no more. */
 void orr_exec__pass_by(OrrExec *x, const OrrUse *uses, uint32_t n) {
-    for (uint32_t u = 0; u < n; u++) {
-        OrrLinkRoom *l = &x->link_room[uses[u].constraint];
-        l->penalty -= l->penalty > 0;
-    }
+    for (uint32_t u = 0; u < n; u++)
+        orr_exec__pass_link(x, uses[u].constraint);
 }
 
 /* A booked transfer has ended, or one that held its room. */

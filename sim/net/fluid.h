@@ -91,6 +91,10 @@ void orr_fluid_release(OrrFluid *f, const OrrReserve *r);
 void orr_fluid_part(OrrFluid *f, const OrrReserve *r, const OrrReserve *parts, uint32_t n);
 /* The opposite: false if a row is watched; nothing is changed then. */
 bool orr_fluid_join(OrrFluid *f, const OrrReserve *r, const OrrReserve *parts, uint32_t n);
+/* Whether joint activities, or several that hold room as one, have the link in a row. */
+bool orr_fluid_has_joint(const OrrFluid *f, uint32_t link);
+/* Whether others hold room on it. Cost: a visit of each activity on the link. */
+bool orr_fluid_has_room(const OrrFluid *f, uint32_t link);
 /* Called in orr_fluid_settle for a link that may stop its users now: all that hold room on it must
  * be released, and those that move by now started; joint activities must be split that have it in
  * a row. */

@@ -145,6 +145,12 @@ typedef struct {
     uint64_t top, scale, ceiling;
 } OrrLoad;
 
+/* The same on the link. */
+typedef struct {
+    OrrWide potential, slope, pledged;
+    uint64_t unit;
+} OrrSums;
+
 typedef struct {
     uint32_t *ids;
     uint32_t n, capacity;
@@ -359,8 +365,8 @@ void orr_fluid__row_capacity(OrrFluid *f, uint32_t link);
 void orr_fluid__row_add(OrrFluid *f, const OrrUse *use, const OrrLoad *load);
 void orr_fluid__row_sub(OrrFluid *f, const OrrUse *use, const OrrLoad *load);
 void orr_fluid__row_pledge(OrrFluid *f, const OrrUse *use, uint64_t from, uint64_t to);
-/* None of its links is watched, or may bind. */
-bool orr_fluid__row_is_free(const OrrFluid *f, uint32_t row);
+/* Whether none of its links is watched, or may bind then. */
+bool orr_fluid__row_has_room(const OrrFluid *f, const OrrUse *use, const OrrLoad *load);
 bool orr_fluid__row_is_watched(const OrrFluid *f, uint32_t row);
 void orr_fluid__row_watch_full(OrrFluid *f, uint32_t row);
 /* bundle.c: puts an activity whose links pledge it @ceiling where it belongs, which may raise that;

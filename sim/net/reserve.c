@@ -64,13 +64,11 @@ bool orr_fluid_reserve(OrrFluid *f, const OrrReserve *r) {
     const OrrUse *rows = r->uses + r->n_uses;
     const OrrLoad load = {r->top_bytes_per_s, r->scale, r->top_bytes_per_s};
     for (uint32_t u = 0; u < r->n_rows; u++) {
-        bool is_watched = orr_fluid__row_is_watched(f, rows[u].constraint);
-        if (!is_watched)
-            orr_fluid__row_add(f, &rows[u], &load);
-        if (is_watched || !orr_fluid__row_is_free(f, rows[u].constraint)) {
-            give_back(f, r, r->n_uses, u + !is_watched);
+        if (!orr_fluid__row_has_room(f, &rows[u], &load)) {
+            give_back(f, r, r->n_uses, u);
             return false;
         }
+        orr_fluid__row_add(f, &rows[u], &load);
     }
     return true;
 }
@@ -99,6 +97,18 @@ bool orr_fluid_join(OrrFluid *f, const OrrReserve *r, const OrrReserve *parts, u
     for (uint32_t u = 0; u < r->n_rows; u++)
         orr_fluid__row_add(f, &rows[u], &load);
     return true;
+}
+
+bool orr_fluid_has_room(const OrrFluid *f, uint32_t link) {
+    const OrrLinkState *l = &f->links[link];
+    if (l->is_folded)
+        return false;
+    uint64_t unit = l->unit;
+    for (uint32_t r = l->head; r != ORR_FLUID_NIL; r = f->records[r].next) {
+        const OrrActivity *a = &f->activities[f->records[r].activity];
+        unit -= orr_fluid__factor(&a->uses[r - a->first_record]);
+    }
+    return unit > (orr_fluid_has_joint(f, link) ? f->rows[f->row_of[link]].unit : 0);
 }
 
 void orr_fluid_on_crowded(OrrFluid *f, OrrFluidCrowded crowded, void *data) {

@@ -49,6 +49,10 @@ const uint32_t *orr_fluid_row_links(const OrrFluid *f, uint32_t row, uint32_t *n
     return f->row_links + f->rows[row].first;
 }
 
+bool orr_fluid_has_joint(const OrrFluid *f, uint32_t link) {
+    return f->row_of && f->row_of[link] != ORR_FLUID_NIL && f->rows[f->row_of[link]].unit > 0;
+}
+
 void orr_fluid_prefetch_row(const OrrFluid *f, uint32_t row) {
     __builtin_prefetch(&f->rows[row], 1);
 }
@@ -81,6 +85,14 @@ static bool may_bind(const OrrRow *row) {
     return row->potential > capacity && row->pledged + margin > capacity;
 }
 
+/* The same with @more on it. */
+static bool would_bind(const OrrLinkState *l, const OrrSums *more) {
+    OrrWide capacity = orr_fluid__capacity(l);
+    OrrWide margin = orr_fluid__margin_of(l->unit + more->unit, l->slope + more->slope);
+    return l->potential + more->potential > capacity &&
+           l->pledged + more->pledged + margin > capacity;
+}
+
 /* Nobody but joint ones is on any of its links. */
 static void fold(OrrFluid *f, OrrRow *row) {
     const uint32_t *links = f->row_links + row->first;
@@ -94,43 +106,46 @@ static void fold(OrrFluid *f, OrrRow *row) {
     row->is_folded = 1;
 }
 
+/* What the use adds to each link. */
+static OrrSums sums_of(const OrrUse *use, const OrrLoad *load) {
+    const OrrWide factor = orr_fluid__factor(use);
+    return (OrrSums){factor * load->top, factor * load->scale, factor * load->ceiling,
+                     (uint64_t)factor};
+}
+
 void orr_fluid__row_add(OrrFluid *f, const OrrUse *use, const OrrLoad *load) {
     OrrRow *row = &f->rows[use->constraint];
-    const uint64_t factor = orr_fluid__factor(use);
-    const OrrWide potential = (OrrWide)factor * load->top, slope = (OrrWide)factor * load->scale,
-                  pledged = (OrrWide)factor * load->ceiling;
-    row->potential += potential;
-    row->slope += slope;
-    row->pledged += pledged;
-    row->unit += factor;
+    const OrrSums more = sums_of(use, load);
+    row->potential += more.potential;
+    row->slope += more.slope;
+    row->pledged += more.pledged;
+    row->unit += more.unit;
     if (row->is_folded)
         return;
     for (uint32_t i = 0; i < row->n; i++) {
         OrrLinkState *l = &f->links[f->row_links[row->first + i]];
-        l->potential += potential;
-        l->slope += slope;
-        l->pledged += pledged;
-        l->unit += factor;
+        l->potential += more.potential;
+        l->slope += more.slope;
+        l->pledged += more.pledged;
+        l->unit += more.unit;
     }
     fold(f, row);
 }
 
 void orr_fluid__row_sub(OrrFluid *f, const OrrUse *use, const OrrLoad *load) {
     OrrRow *row = &f->rows[use->constraint];
-    const uint64_t factor = orr_fluid__factor(use);
-    const OrrWide potential = (OrrWide)factor * load->top, slope = (OrrWide)factor * load->scale,
-                  pledged = (OrrWide)factor * load->ceiling;
-    row->potential -= potential;
-    row->slope -= slope;
-    row->pledged -= pledged;
-    row->unit -= factor;
+    const OrrSums less = sums_of(use, load);
+    row->potential -= less.potential;
+    row->slope -= less.slope;
+    row->pledged -= less.pledged;
+    row->unit -= less.unit;
     for (uint32_t i = 0; !row->is_folded && i < row->n; i++) {
         uint32_t link = f->row_links[row->first + i];
         OrrLinkState *l = &f->links[link];
-        l->potential -= potential;
-        l->slope -= slope;
-        l->pledged -= pledged;
-        l->unit -= factor;
+        l->potential -= less.potential;
+        l->slope -= less.slope;
+        l->pledged -= less.pledged;
+        l->unit -= less.unit;
         if (l->is_watched) { /* since the last settle, or it is let go */
             orr_fluid__open_or_close(f, link);
             orr_fluid__relax(f, link);
@@ -150,13 +165,20 @@ void orr_fluid__row_pledge(OrrFluid *f, const OrrUse *use, uint64_t from, uint64
     }
 }
 
-bool orr_fluid__row_is_free(const OrrFluid *f, uint32_t id) {
-    const OrrRow *row = &f->rows[id];
-    if (row->is_folded)
-        return !may_bind(row);
+bool orr_fluid__row_has_room(const OrrFluid *f, const OrrUse *use, const OrrLoad *load) {
+    const OrrRow *row = &f->rows[use->constraint];
+    const OrrSums more = sums_of(use, load);
+    if (row->is_folded) {
+        OrrRow then = *row;
+        then.potential += more.potential;
+        then.slope += more.slope;
+        then.pledged += more.pledged;
+        then.unit += more.unit;
+        return !may_bind(&then);
+    }
     for (uint32_t i = 0; i < row->n; i++) {
         const OrrLinkState *l = &f->links[f->row_links[row->first + i]];
-        if (l->is_watched || orr_fluid__may_bind(l))
+        if (l->is_watched || would_bind(l, &more))
             return false;
     }
     return true;
