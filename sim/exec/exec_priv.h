@@ -62,17 +62,19 @@ typedef struct {
 } OrrOwnPast;
 #define ORR_JOINT_ENDS 2u
 typedef struct {
-    uint32_t first, n; /* ring */
     uint32_t index[ORR_JOINT_ENDS];
+    uint32_t n_own;                     /* entries that members keep by themselves */
+    uint16_t n_lacking[ORR_JOINT_ENDS]; /* members that have yet to end the item */
+    uint8_t first, n;                   /* ring */
 } OrrJointPast;
 typedef struct {
     uint32_t n; /* pairs of a stream and an asker */
     uint8_t of[ORR_N_STREAMS]
               [ORR_N_STREAMS]; /* of what stream for which: below n; UINT8_MAX: none */
     OrrOwnPast *own;           /* [n_ranks * n] */
-    OrrJointPast *joint;       /* [n_islands * n] what all members have ended */
-    int64_t *end_ns;           /* [n_islands * n * ORR_JOINT_ENDS * n_members] */
-    uint32_t *cause;           /* the same; NULL: no path is wanted */
+    OrrJointPast *joint;       /* [n_islands * n] what members have ended at one place */
+    int64_t *end_ns; /* [n_islands * n * ORR_JOINT_ENDS * n_members]; INT64_MIN: not yet */
+    uint32_t *cause; /* the same; NULL: no path is wanted */
 } OrrPasts;
 
 /* Ranks that meet in private collectives only (a TP group in its NVLink domain) and so can be ahead
@@ -376,10 +378,10 @@ void orr_exec__remember_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32
                             uint32_t asker, const OrrPastEnd *ends);
 bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, uint32_t index,
                       OrrPastEnd *end);
-/* The same of the members of the island of @r, side by side, and their records; NULL: they do not
- * lie together. */
-const int64_t *orr_exec__recall_all(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker,
-                                    uint32_t index, const uint32_t **causes);
+/* The same of the members of the island of @r, side by side, and their records; NULL: no end is
+ * kept of any. False: they must be asked for one by one. */
+bool orr_exec__recall_all(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, uint32_t index,
+                          const int64_t **ends_ns, const uint32_t **causes);
 /* block.c */
 void orr_exec__block_start(OrrExec *x, uint32_t r, const OrrItem *item, int64_t start_ns);
 void orr_exec__block_end(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);

@@ -2,8 +2,9 @@
  * the clock, so what an external stream waits for may have ended long before it comes to ask.
  *
  * Kept are the items that are asked for, until their asker is beyond them: as a rule none or one,
- * since it asks in their order. What all members of an island end together is kept together, a
- * time each; else each has a list of its own. Cost: two cache lines an item and island. */
+ * since it asks in their order. An item of all members of an island is kept together, a time each,
+ * as they end it; if there are too many, or they end them out of step, each has a list of his own.
+ * Cost: two cache lines an item and island. */
 #include "sim/base/large.h"
 #include "sim/exec/exec_priv.h"
 
@@ -69,10 +70,11 @@ static uint32_t oldest_asked(const OrrExec *x, uint32_t r, uint32_t s, uint32_t 
     return l->state == ORR_LANE_BLOCKED ? least - 1 : least;
 }
 
-static void drop_before(OrrOwnPast *own, uint32_t index) {
+static void drop_before(OrrJointPast *joint, OrrOwnPast *own, uint32_t index) {
     while (own->n > 0 && own->entry[own->first].index < index) {
         own->first = (own->first + 1) & (own->capacity - 1);
         own->n--;
+        joint->n_own--;
     }
 }
 
@@ -89,13 +91,15 @@ static void grow(OrrOwnPast *own) {
 
 static void keep(OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, OrrPastEnd end) {
     OrrOwnPast *own = own_of(x, r, s, asker);
+    OrrJointPast *joint = &x->pasts.joint[joint_at(x, r, s, asker)];
     if (orr_exec__lane(x, r, asker)->state == ORR_LANE_DONE)
         return;
     if (own->n == own->capacity)
-        drop_before(own, oldest_asked(x, r, s, asker));
+        drop_before(joint, own, oldest_asked(x, r, s, asker));
     if (own->n == own->capacity)
         grow(own);
     own->entry[(own->first + own->n++) & (own->capacity - 1)] = end;
+    joint->n_own++;
 }
 
 /* Those that no member can ask for any more are dropped. */
@@ -109,66 +113,107 @@ static void drop_joint(const OrrExec *x, const uint32_t *list, uint32_t n, uint3
         joint->first = (joint->first + 1) % ORR_JOINT_ENDS;
 }
 
-/* The members keep them each by himself, from now on: what each keeps is older than what all do. */
+/* The members keep them each by himself, from now on: what each keeps is older than what lies
+ * together. */
 static void spread(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t asker) {
     gsize at = joint_at(x, list[0], s, asker);
     OrrJointPast *joint = &x->pasts.joint[at];
     for (; joint->n > 0; joint->n--) {
         gsize row = (at * ORR_JOINT_ENDS + joint->first) * x->n_members;
         for (uint32_t m = 0; m < n; m++)
-            keep(x, list[m], s, asker,
-                 (OrrPastEnd){x->pasts.end_ns[row + m], joint->index[joint->first],
-                              x->leaves_records ? x->pasts.cause[row + m] : ORR_NONE});
+            if (x->pasts.end_ns[row + m] != INT64_MIN)
+                keep(x, list[m], s, asker,
+                     (OrrPastEnd){x->pasts.end_ns[row + m], joint->index[joint->first],
+                                  x->leaves_records ? x->pasts.cause[row + m] : ORR_NONE});
         joint->first = (joint->first + 1) % ORR_JOINT_ENDS;
     }
+}
+
+/* Room for the end of item @index of the members of an island, of which none is known yet. Returns
+ * where. */
+static uint32_t add_joint(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t asker,
+                          uint32_t index) {
+    OrrJointPast *joint = &x->pasts.joint[joint_at(x, list[0], s, asker)];
+    if (joint->n == ORR_JOINT_ENDS ||
+        (joint->n > 0 && x->leaves_records)) /* records go with them */
+        drop_joint(x, list, n, s, asker, joint);
+    if (joint->n == ORR_JOINT_ENDS)
+        spread(x, list, n, s, asker);
+    uint32_t e = (joint->first + joint->n++) % ORR_JOINT_ENDS;
+    joint->index[e] = index;
+    joint->n_lacking[e] = (uint16_t)n;
+    return e;
+}
+
+/* Which of those that lie together is item @index; ORR_JOINT_ENDS: none. */
+static uint32_t find_joint(const OrrJointPast *joint, uint32_t index) {
+    for (uint32_t i = 0; i < joint->n; i++)
+        if (joint->index[(joint->first + i) % ORR_JOINT_ENDS] == index)
+            return (joint->first + i) % ORR_JOINT_ENDS;
+    return ORR_JOINT_ENDS;
+}
+
+/* The end of one member goes with those of the others, unless they are further. */
+static void remember_one(OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, OrrPastEnd end) {
+    const OrrIsland *island = &x->islands[x->island_of[r]];
+    gsize at = joint_at(x, r, s, asker);
+    OrrJointPast *joint = &x->pasts.joint[at];
+    uint32_t e = find_joint(joint, end.index);
+    if (e == ORR_JOINT_ENDS && joint->n > 0 &&
+        joint->index[(joint->first + joint->n - 1) % ORR_JOINT_ENDS] > end.index) {
+        spread(x, island->ranks, island->n_ranks, s, asker);
+        keep(x, r, s, asker, end);
+        return;
+    }
+    bool is_new = e == ORR_JOINT_ENDS;
+    if (is_new)
+        e = add_joint(x, island->ranks, island->n_ranks, s, asker, end.index);
+    gsize row = (at * ORR_JOINT_ENDS + e) * x->n_members;
+    for (uint32_t m = 0; is_new && m < island->n_ranks; m++)
+        x->pasts.end_ns[row + m] = INT64_MIN;
+    for (uint32_t m = 0; is_new && x->leaves_records && m < island->n_ranks; m++)
+        x->pasts.cause[row + m] = ORR_NONE;
+    uint32_t member = x->store.homes[r].member;
+    x->pasts.end_ns[row + member] = end.end_ns;
+    if (x->leaves_records)
+        x->pasts.cause[row + member] = end.cause;
+    joint->n_lacking[e]--;
 }
 
 /* Item @item of the step of stream @s ends: kept for the external streams that will ask for it. */
 void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPastEnd end) {
     uint32_t asked = orr_exec__role(x, r)->asked[s][item] & x->external_mask;
-    for (; asked; asked &= asked - 1) {
-        uint32_t asker = __builtin_ctz(asked);
-        if (x->pasts.joint[joint_at(x, r, s, asker)].n > 0) {
-            const OrrIsland *island = &x->islands[x->island_of[r]];
-            spread(x, island->ranks, island->n_ranks, s, asker);
-        }
-        keep(x, r, s, asker, end);
-    }
+    for (; asked; asked &= asked - 1)
+        remember_one(x, r, s, __builtin_ctz(asked), end);
 }
 
 /* The same of an item that all members of an island end, for one asker. */
 void orr_exec__remember_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
                             uint32_t asker, const OrrPastEnd *ends) {
     gsize at = joint_at(x, list[0], s, asker);
-    OrrJointPast *joint = &x->pasts.joint[at];
-    if (joint->n == ORR_JOINT_ENDS || x->leaves_records) /* records are dropped with them */
-        drop_joint(x, list, n, s, asker, joint);
-    if (joint->n == ORR_JOINT_ENDS)
-        spread(x, list, n, s, asker);
-    uint32_t e = (joint->first + joint->n++) % ORR_JOINT_ENDS;
+    uint32_t e = add_joint(x, list, n, s, asker, ends[0].index);
     gsize row = (at * ORR_JOINT_ENDS + e) * x->n_members;
-    joint->index[e] = ends[0].index;
+    x->pasts.joint[at].n_lacking[e] = 0;
     for (uint32_t m = 0; m < n; m++)
         x->pasts.end_ns[row + m] = ends[m].end_ns;
     for (uint32_t m = 0; x->leaves_records && m < n; m++)
         x->pasts.cause[row + m] = ends[m].cause;
 }
 
-const int64_t *orr_exec__recall_all(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker,
-                                    uint32_t index, const uint32_t **causes) {
+bool orr_exec__recall_all(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, uint32_t index,
+                          const int64_t **ends_ns, const uint32_t **causes) {
+    *ends_ns = NULL;
     if (x->pasts.of[s][asker] == UINT8_MAX)
-        return NULL;
+        return true;
     gsize at = joint_at(x, r, s, asker);
     const OrrJointPast *joint = &x->pasts.joint[at];
-    for (uint32_t i = 0; i < joint->n; i++) {
-        uint32_t e = (joint->first + i) % ORR_JOINT_ENDS;
-        gsize row = (at * ORR_JOINT_ENDS + e) * x->n_members;
-        if (joint->index[e] != index)
-            continue;
-        *causes = x->leaves_records ? x->pasts.cause + row : NULL;
-        return x->pasts.end_ns + row;
-    }
-    return NULL;
+    uint32_t e = find_joint(joint, index);
+    if (e == ORR_JOINT_ENDS)
+        return joint->n_own == 0;
+    gsize row = (at * ORR_JOINT_ENDS + e) * x->n_members;
+    *causes = x->leaves_records ? x->pasts.cause + row : NULL;
+    *ends_ns = x->pasts.end_ns + row;
+    return joint->n_lacking[e] == 0;
 }
 
 /* The end of item @index of the stream; false if the asker has asked for a later one before, or the
@@ -178,14 +223,18 @@ bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, 
     if (x->pasts.of[s][asker] == UINT8_MAX)
         return false;
     const uint32_t *causes;
-    const int64_t *ends_ns = orr_exec__recall_all(x, r, s, asker, index, &causes);
+    const int64_t *ends_ns;
     uint32_t member = x->store.homes[r].member;
-    if (ends_ns) {
+    orr_exec__recall_all(x, r, s, asker, index, &ends_ns, &causes);
+    if (ends_ns && ends_ns[member] != INT64_MIN) {
         *end = (OrrPastEnd){ends_ns[member], index, causes ? causes[member] : ORR_NONE};
         return true;
     }
+    OrrJointPast *joint = &x->pasts.joint[joint_at(x, r, s, asker)];
+    if (joint->n_own == 0)
+        return false;
     OrrOwnPast *own = own_of(x, r, s, asker);
-    drop_before(own, index);
+    drop_before(joint, own, index);
     if (own->n == 0 || own->entry[own->first].index != index)
         return false;
     *end = own->entry[own->first];

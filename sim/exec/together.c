@@ -81,12 +81,14 @@ static void see_past(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint3
 static void see_all_past(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t q,
                          uint32_t index, Ready *ready) {
     const uint32_t *causes;
-    const int64_t *end_ns = orr_exec__recall_all(x, list[0], q, s, index, &causes);
-    for (uint32_t i = 0; i < n; i++)
-        if (end_ns)
-            see(&ready[i], end_ns[i], index, causes ? causes[i] : ORR_NONE, q);
-        else
-            see_past(x, list[i], s, q, index, &ready[i]);
+    const int64_t *end_ns;
+    if (x->is_external[q])
+        return;
+    bool is_each = !orr_exec__recall_all(x, list[0], q, s, index, &end_ns, &causes);
+    for (uint32_t i = 0; is_each && i < n; i++)
+        see_past(x, list[i], s, q, index, &ready[i]);
+    for (uint32_t i = 0; !is_each && end_ns && i < n; i++)
+        see(&ready[i], end_ns[i], index, causes ? causes[i] : ORR_NONE, q);
 }
 
 /* One of the items that the heads wait for, as orr_lane__consider has it. Returns the members that
