@@ -6,6 +6,7 @@
  * Members that begin alike, on the same hardware, end alike: one of them is evaluated. Of a pass
  * that nothing slows only what comes before its tail is (tail.c). Cost: some 10 ns a block and
  * member; kernels are walked one by one only where a collective is beside them. */
+#include "sim/base/large.h"
 #include "sim/exec/pass.h"
 
 #include <string.h>
@@ -321,9 +322,29 @@ static Recursion prepare(const OrrExec *x, OrrPassWork *w, const OrrRateChange *
                        .n_colls = cs->n_items[ORR_STREAM_TP]};
 }
 
+/* What the kernels of the members take is asked for before it is needed. */
+static void fetch_kernels(const Recursion *v) {
+    const OrrCompiled *c = v->x->compiled;
+    uint32_t first = v->blocks[0].what, last = v->blocks[v->n_blocks - 1].what;
+    const OrrBlock *end = &c->blocks[last];
+    uint32_t from = c->kernels[c->blocks[first].first_kernel].kernel;
+    uint32_t to = c->kernels[end->first_kernel + end->n_kernels - 1].kernel;
+    for (uint32_t i = 0; i < v->w->n; i++) {
+        const OrrPassMember *m = &v->w->members[i];
+        if (m->same_as != i)
+            continue;
+        for (const char *at = (const char *)&m->times[first];
+             at < (const char *)&m->times[last + 1]; at += ORR_LINE)
+            __builtin_prefetch(at);
+        for (uint32_t k = from; k <= to; k += ORR_LINE / sizeof *m->kernel_ns)
+            __builtin_prefetch(&m->kernel_ns[k]);
+    }
+}
+
 /* The rest of the pass, from collective @from on. */
 static void evaluate(const Recursion *v, uint32_t from) {
     OrrPassMember *all = v->w->members;
+    fetch_kernels(v);
     for (uint32_t i = 0; i < v->w->n; i++)
         if (all[i].same_as == i)
             forget_waits(&all[i], from, v->n_colls);

@@ -296,23 +296,23 @@ static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
     go_on(x, list, n);
 }
 
+/* In which order members have come so far to the first @n collectives of a pass. */
+static void prefetch_launches(const OrrExec *x, const OrrIslandPass *pass,
+                              const OrrCompiledSegment *cs, uint32_t step, uint32_t n) {
+    for (uint32_t j = 0; x->launches && j < n; j++) {
+        uint32_t coll = orr_pass__item(x, cs, ORR_STREAM_TP, j)->what;
+        __builtin_prefetch(orr_exec__launch_of(x, pass->first, step, coll), 1);
+    }
+}
+
 /* What a pass touches, and its end. */
 static void prefetch(const OrrExec *x, const OrrIslandPass *pass, const OrrCompiledSegment *cs) {
-    uint32_t n_blocks = x->compiled->n_blocks;
-    uint32_t first = orr_pass__item(x, cs, ORR_STREAM_COMPUTE, 0)->what;
+    uint32_t n_before = x->passes->meeting[cs - x->compiled->segments];
     orr_pass__tail_prefetch(x, pass, cs);
     const OrrLane *l = orr_exec__joint_lane(x, pass->first, ORR_STREAM_COMPUTE);
+    prefetch_launches(x, pass, cs, l->step, n_before);
     for (uint32_t left = l->waiting; left; left &= left - 1)
         __builtin_prefetch(orr_exec__joint_lane(x, pass->first, __builtin_ctz(left)), 1);
-    if (x->launches && cs->n_items[ORR_STREAM_TP] > 0)
-        __builtin_prefetch(orr_exec__launch_of(x, pass->first, l->step,
-                                               orr_pass__item(x, cs, ORR_STREAM_TP, 0)->what),
-                           1);
-    for (uint32_t m = 0; m < pass->n; m++) {
-        __builtin_prefetch(
-            &x->compiled->times[(gsize)x->bound->hw[pass->list[m]] * n_blocks + first]);
-        __builtin_prefetch(orr_exec__ended(x, pass->list[m], ORR_STREAM_TP), 1);
-    }
 }
 
 /* All members are ready: the pass begins, if the host is not behind; else it goes event by event.
@@ -366,6 +366,7 @@ void orr_exec__pass(OrrExec *x, uint32_t r, uint32_t generation) {
     }
     if (w->is_looked_at)
         return; /* it will be at the end of this instant */
+    prefetch_launches(x, pass, w->segment, w->step, w->segment->n_items[ORR_STREAM_TP]);
     if (w->is_stale)
         evaluate(x, pass, w);
     bool is_whole = is_at_once(x, r, w->call);
