@@ -71,7 +71,7 @@ void orr_convoy__fly(OrrExec *x, uint32_t id, int64_t first_ns, uint32_t n_unkno
     c->n_flying = c->n;
     c->n_unknown = n_unknown;
     c->first_ns = first_ns;
-    c->has_started = false;
+    c->has_started = c->has_ended = false;
 }
 
 void orr_convoy__fly_booked(OrrExec *x, uint32_t id, int64_t first_ns, int64_t last_ns) {
@@ -120,6 +120,7 @@ void orr_convoy__lose_room(OrrExec *x, uint32_t id) {
     if (is_bound) {
         c->generation = (c->generation + 1) & ORR_GENERATION_MASK;
         c->n_unknown = c->n_flying;
+        c->has_started = c->has_ended = false;
         c->first_ns = INT64_MAX;
     }
     for (uint32_t i = 0; i < c->n; i++) {
@@ -276,6 +277,7 @@ void orr_convoy__know_end(OrrExec *x, uint32_t id, int64_t end_ns) {
 
 /* A transfer that ends with its convoy is over: who waits for it is told at the end of the last. */
 static void note_end(OrrExec *x, uint32_t id) {
+    orr_convoy__fetch_ends(x, &x->convoys->convoys[x->places[id].convoy]);
     orr_exec__leave_fluid(x, &x->places[id]);
     orr_convoy__know_end(x, id, x->now_ns);
 }

@@ -36,6 +36,7 @@ typedef struct {
     bool is_over;         /* so it was in the fluid, too, until first_ns */
     bool is_late;         /* some end before the rest: in the list of the receivers' island */
     bool has_started;     /* one of its transfers has, in the fluid */
+    bool has_ended;       /* the same */
     bool is_bound;        /* it will land before anybody can see that some are over in the fluid */
     uint8_t stream[2];    /* of the senders, of the receivers, when it last set out */
     uint32_t next_late;   /* the next of that */
@@ -133,6 +134,9 @@ void orr_convoy__joints_clear(OrrConvoys *v);
 void orr_convoy__prefetch_room(const OrrExec *x, const OrrConvoy *c);
 /* convoy_fetch.c: the convoy leaves an island behind the one that ended there last. */
 void orr_convoy__note_onward(const OrrExec *x, uint32_t convoy);
+/* All its transfers start in the fluid now; one of them, which end with it, is over there. */
+void orr_convoy__fetch_starts(const OrrExec *x, const OrrConvoy *c);
+void orr_convoy__fetch_ends(const OrrExec *x, OrrConvoy *c);
 /* What ends of transfers touch, of those behind the @k-th of OrrConvoys.told, or of
  * `ended`, each time a step further on. */
 void orr_convoy__fetch_told(const OrrExec *x, uint32_t k);

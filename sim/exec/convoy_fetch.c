@@ -16,20 +16,44 @@ static void fetch_convoy(const OrrConvoy *c) {
     __builtin_prefetch((const char *)c + 64, 1);
 }
 
-/* A transfer starts in the fluid: as a rule those of the other members do soon. */
-void orr_convoy__starts(OrrExec *x, uint32_t id) {
-    OrrConvoy *c = &x->convoys->convoys[x->places[id].convoy];
-    const uint32_t *places = x->convoys->places + c->first;
-    if (c->has_started || c->n_unknown == 0)
-        return;
-    c->has_started = true;
-    for (uint32_t i = 0; i < c->n; i++)
-        fetch_place(&x->places[places[i]]);
+/* What transfers of the convoy, whose places come by now, touch when they come to the fluid. */
+static void fetch_links(const OrrExec *x, const OrrConvoy *c) {
     for (uint32_t i = 0; i < c->n; i++) {
-        const OrrPlace *place = &x->places[places[i]];
+        const OrrPlace *place = &x->places[x->convoys->places[c->first + i]];
         for (uint32_t u = 0; u < place->n_uses && !place->is_booked; u++)
             orr_fluid_prefetch_use(x->fluid, place->uses[u].constraint);
     }
+}
+
+void orr_convoy__fetch_starts(const OrrExec *x, const OrrConvoy *c) {
+    for (uint32_t i = 0; i < c->n; i++)
+        fetch_place(&x->places[x->convoys->places[c->first + i]]);
+    fetch_links(x, c);
+}
+
+/* A transfer starts in the fluid: as a rule those of the other members do soon. */
+void orr_convoy__starts(OrrExec *x, uint32_t id) {
+    OrrConvoy *c = &x->convoys->convoys[x->places[id].convoy];
+    if (c->has_started || c->n_unknown == 0)
+        return;
+    c->has_started = true;
+    orr_convoy__fetch_starts(x, c);
+}
+
+/* A transfer of the convoy is over in the fluid: as a rule the others are soon. */
+void orr_convoy__fetch_ends(const OrrExec *x, OrrConvoy *c) {
+    const uint32_t *places = x->convoys->places + c->first;
+    if (c->has_ended)
+        return;
+    c->has_ended = true;
+    for (uint32_t i = 0; i < c->n; i++)
+        fetch_place(&x->places[places[i]]);
+    for (uint32_t i = 0; i < c->n; i++)
+        if (x->places[places[i]].is_flowing)
+            orr_fluid_prefetch_flow(x->fluid, x->places[places[i]].flow);
+    for (uint32_t i = 0; i < c->n; i++)
+        if (x->places[places[i]].is_flowing)
+            orr_fluid_prefetch_end(x->fluid, x->places[places[i]].flow);
 }
 
 void orr_convoy__note_onward(const OrrExec *x, uint32_t id) {

@@ -145,6 +145,7 @@ bool orr_exec__convoy_loses_room(OrrExec *x, uint32_t id) {
         start_flows(x, id, c->n);
         return true;
     }
+    orr_convoy__fetch_starts(x, c);
     for (uint32_t i = 0; i < c->n; i++) {
         int64_t from_ns = x->places[places[i]].from_ns;
         if (from_ns <= x->now_ns)

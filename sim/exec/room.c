@@ -43,7 +43,8 @@ static void set_bit(uint64_t *bits, uint32_t i, bool is_set) {
     bits[i / 64] = is_set ? bits[i / 64] | bit : bits[i / 64] & ~bit;
 }
 
-#define FEW 8u /* pairs on a link that are looked through as quickly as a count is kept: ours */
+#define AHEAD 6u /* pairs between one whose place is asked for and the one in hand: ours */
+#define FEW 8u   /* pairs on a link that are looked through as quickly as a count is kept: ours */
 
 void orr_exec__rooms_new(OrrExec *x) {
     uint32_t n_links = x->bound->n_links;
@@ -199,6 +200,8 @@ void orr_exec__empty_link(void *data, uint32_t link) {
         set_bit(x->left_links, link, true);
     }
     for (uint32_t i = x->link_first[link]; n_booked > 0 && i < x->link_first[link + 1]; i++) {
+        if (i + AHEAD < x->link_first[link + 1])
+            __builtin_prefetch(&x->places[x->link_place[i + AHEAD]], 1);
         if (x->places[x->link_place[i]].is_booked)
             take_back(x, x->link_place[i]);
         if (is_counted && l->n_booked == 0)

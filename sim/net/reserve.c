@@ -116,8 +116,19 @@ void orr_fluid_on_crowded(OrrFluid *f, OrrFluidCrowded crowded, void *data) {
     f->crowded_data = data;
 }
 
+#define AHEAD 4u /* links between one whose row is asked for and the one in hand: ours */
+
+static void prefetch_row_of(const OrrFluid *f, uint32_t link) {
+    uint32_t row = f->row_of[link];
+    if (row != ORR_FLUID_NIL)
+        orr_fluid_prefetch_row(f, row);
+}
+
 void orr_fluid__clear_crowded(OrrFluid *f) {
-    for (uint32_t i = 0; f->on_crowded && i < f->crowded.n; i++)
+    for (uint32_t i = 0; f->on_crowded && i < f->crowded.n; i++) {
+        if (f->row_of && i + AHEAD < f->crowded.n)
+            prefetch_row_of(f, f->crowded.ids[i + AHEAD]);
         f->on_crowded(f->crowded_data, f->crowded.ids[i]);
+    }
     f->crowded.n = 0;
 }

@@ -59,6 +59,8 @@ void orr_fluid_prefetch_row(const OrrFluid *f, uint32_t row) {
 
 static void unfold(OrrFluid *f, OrrRow *row) {
     row->is_folded = 0;
+    for (uint32_t i = 0; i < row->n; i++)
+        orr_fluid_prefetch(f, f->row_links[row->first + i]);
     for (uint32_t i = 0; i < row->n; i++) {
         OrrLinkState *l = &f->links[f->row_links[row->first + i]];
         l->potential = row->potential;
