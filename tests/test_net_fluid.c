@@ -211,6 +211,29 @@ static void test_flows_with_room_are_admitted_without_a_solve(void **state) {
     orr_fluid_free(w.fluid);
 }
 
+static void test_a_flow_has_its_share_though_its_roomy_link_is_held_apart(void **state) {
+    (void)state;
+    const uint64_t capacity[3] = {50 * GB, 50 * GB, 30 * GB}; /* two NICs, an uplink */
+    OrrUse uses[2][2];
+    uint32_t ids[2];
+    OrrFluid *f = orr_fluid_new(capacity, 3);
+    for (uint32_t i = 0; i < 2; i++) {
+        uses[i][0] = (OrrUse){i, ONE, 1};
+        uses[i][1] = (OrrUse){2, ONE / 2, 1}; /* half of it goes there */
+    }
+    OrrReserve nic = {uses[1], 1, 50 * GB, orr_fluid_scale(1, uses[1], 2), 0};
+    assert_true(orr_fluid_reserve(f, &nic));
+    OrrFlow flow = {uses[0], 2, 1, NO_CAP, 1000000, 0, 0, 0, 0};
+    ids[0] = orr_fluid_start(f, 0, &flow);
+    flow = (OrrFlow){&uses[1][1], 1, 1, 50 * GB, 1000000, 0, 1, 0, ONE};
+    ids[1] = orr_fluid_start(f, 0, &flow);
+    orr_fluid_settle(f, 0);
+    for (uint32_t i = 0; i < 2; i++)
+        assert_int_equal(orr_fluid_rate(f, ids[i]), 30 * GB);
+    assert_null(orr_fluid_flaw(f));
+    orr_fluid_free(f);
+}
+
 static void test_a_change_elsewhere_moves_nobody(void **state) {
     (void)state;
     World w;
@@ -393,6 +416,7 @@ int main(void) {
         cmocka_unit_test(test_completion_is_rounded_up_and_no_byte_is_lost),
         cmocka_unit_test(test_degraded_and_dead_links_slow_and_stop),
         cmocka_unit_test(test_flows_with_room_are_admitted_without_a_solve),
+        cmocka_unit_test(test_a_flow_has_its_share_though_its_roomy_link_is_held_apart),
         cmocka_unit_test(test_a_change_elsewhere_moves_nobody),
         cmocka_unit_test(test_rates_are_those_of_a_full_solve_whatever_the_history),
         cmocka_unit_test(test_every_byte_crosses_every_link_of_its_flow),

@@ -22,13 +22,17 @@ typedef struct {
     uint32_t generation;  /* of its end; and of that */
     uint32_t wait_generation, land_generation;
     /* what its transfers use as one: n_shared uses of links that all have, then n_rows of rows, of
-     * which each has a link, in OrrConvoys.joint_uses; both 0: they are not alike */
+     * which each has a link, in OrrConvoys.joint_uses; both 0: they are not alike; behind those
+     * what each uses of the shared ones */
     uint32_t first_joint, n_shared, n_rows;
     uint32_t joint_what; /* part of which it is known whether all are equal; ORR_NONE: none */
     uint32_t joint_top;  /* theirs then, in OrrExec.tops */
     const OrrPlan *plan; /* the first's then; latencies are equal, too */
     uint32_t room_top;   /* the same of those for which it has room */
     uint32_t flow;       /* all its transfers in the fluid, as one; ORR_NONE: they are not */
+    uint32_t rows_top;   /* the top of those for which it has rows */
+    uint32_t n_narrow;   /* transfers in the fluid that use those */
+    bool has_rows;       /* it has room on links of rows for its transfers in the fluid */
     bool is_equal;
     bool has_room;        /* its transfers hold room as one */
     bool is_joint;        /* it has set out as one */
@@ -126,6 +130,12 @@ void orr_convoy__part_room(OrrExec *x, OrrConvoy *c);
 void orr_convoy__give_room(OrrExec *x, OrrConvoy *c);
 /* It gives back what it holds for all as one. */
 void orr_convoy__drop_room(OrrExec *x, OrrConvoy *c);
+/* convoy_rows.c. It keeps of its room that on links of rows, for its transfers that start in the
+ * fluid now; asks for it. Nothing is done where that is not possible. */
+void orr_convoy__keep_rows(OrrExec *x, OrrConvoy *c);
+void orr_convoy__ask_rows(OrrExec *x, OrrConvoy *c);
+/* Its transfers in the fluid are on all their links from now on. */
+void orr_convoy__widen(OrrExec *x, OrrConvoy *c);
 /* All its transfers start in the fluid now, as one. False: they can't, nothing has been done. */
 bool orr_convoy__flow(OrrExec *x, uint32_t convoy);
 void orr_convoy__flow_over(OrrExec *x, OrrConvoy *c);

@@ -18,6 +18,11 @@ static void fetch_convoy(const OrrConvoy *c) {
 
 /* What transfers of the convoy, whose places come by now, touch when they come to the fluid. */
 static void fetch_links(const OrrExec *x, const OrrConvoy *c) {
+    const OrrUse *shared = x->convoys->joint_uses + c->first_joint;
+    for (uint32_t u = 0; c->has_rows && u < c->n_shared; u++)
+        orr_fluid_prefetch_use(x->fluid, shared[u].constraint);
+    if (c->has_rows)
+        return;
     for (uint32_t i = 0; i < c->n; i++) {
         const OrrPlace *place = &x->places[x->convoys->places[c->first + i]];
         for (uint32_t u = 0; u < place->n_uses && !place->is_booked; u++)
@@ -46,6 +51,9 @@ void orr_convoy__fetch_ends(const OrrExec *x, OrrConvoy *c) {
     if (c->has_ended)
         return;
     c->has_ended = true;
+    const OrrUse *rows = x->convoys->joint_uses + c->first_joint + c->n_shared;
+    for (uint32_t u = 0; c->has_rows && u < c->n_rows; u++)
+        orr_fluid_prefetch_row(x->fluid, rows[u].constraint);
     for (uint32_t i = 0; i < c->n; i++)
         fetch_place(&x->places[places[i]]);
     for (uint32_t i = 0; i < c->n; i++)

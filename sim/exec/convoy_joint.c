@@ -110,7 +110,11 @@ static gsize join_uses(OrrExec *x, OrrConvoy *c, gsize at, uint32_t *row_of_link
     c->first_joint = (uint32_t)at;
     c->n_shared = n_shared;
     c->n_rows = n_rows;
-    return at + n_shared + n_rows;
+    for (uint32_t u = 0; u < n_shared; u++) {
+        to[n_shared + n_rows + u] = to[u];
+        to[n_shared + n_rows + u].count /= c->n;
+    }
+    return at + 2 * n_shared + n_rows;
 }
 
 /* Convoys by the links of their rows. */
@@ -291,9 +295,13 @@ void orr_exec__part_rooms_on(OrrExec *x, uint32_t link) {
     const OrrConvoys *v = x->convoys;
     if (!v || !orr_fluid_has_joint(x->fluid, link))
         return;
-    for (uint32_t i = v->row_first[link]; i < v->row_first[link + 1]; i++)
-        if (v->convoys[v->row[i]].has_room)
-            orr_convoy__part_room(x, &v->convoys[v->row[i]]);
+    for (uint32_t i = v->row_first[link]; i < v->row_first[link + 1]; i++) {
+        OrrConvoy *c = &v->convoys[v->row[i]];
+        if (c->has_room)
+            orr_convoy__part_room(x, c);
+        if (c->has_rows)
+            orr_convoy__widen(x, c);
+    }
 }
 
 void orr_convoy__prefetch_room(const OrrExec *x, const OrrConvoy *c) {

@@ -136,7 +136,10 @@ bool orr_exec__convoy_loses_room(OrrExec *x, uint32_t id) {
     }
     if (!c->has_room)
         return false;
-    orr_convoy__drop_room(x, c);
+    if (n_begun > 0)
+        orr_convoy__keep_rows(x, c);
+    else
+        orr_convoy__drop_room(x, c);
     orr_convoy__lose_room(x, id);
     x->n_booked -= c->n;
     for (uint32_t i = 0; i < c->n; i++)
@@ -178,10 +181,11 @@ static bool has_room_now(OrrExec *x, uint32_t id) {
 
 /* The first of its transfers, of which none had room when they set out, starts now. */
 void orr_exec__convoy_flows(OrrExec *x, uint32_t convoy, uint32_t generation) {
-    const OrrConvoy *c = &x->convoys->convoys[convoy];
+    OrrConvoy *c = &x->convoys->convoys[convoy];
     g_assert(generation == c->wait_generation);
     if (c->is_at_once ? orr_convoy__flow(x, convoy) : has_room_now(x, convoy))
         return;
+    orr_convoy__ask_rows(x, c);
     for (uint32_t i = 0; i < c->n; i++) {
         uint32_t id = x->convoys->places[c->first + i];
         int64_t from_ns = start_in(c, &x->places[id]);

@@ -118,6 +118,7 @@ typedef struct {
     uint8_t is_over;                /* in the fluid, in this instant */
     uint8_t
         is_held; /* its last transfer, told of late, keeps its room for the next in this event */
+    uint8_t is_narrow; /* in the fluid on the links that it shares with its convoy only */
 
     int64_t queued_ns; /* of its event in the queue, perhaps before due_ns; INT64_MAX: none */
     /* what never changes, out of the bound program: an event asks for all of it */
@@ -330,6 +331,12 @@ void orr_exec__lose_room(OrrExec *x, uint32_t place);
 /* A link of the convoy's is taken: whether its transfers, if they have room as one, lost that as
  * one. */
 bool orr_exec__convoy_loses_room(OrrExec *x, uint32_t convoy);
+/* convoy_rows.c. Whether room is held on the links that only one of the place's convoy uses. */
+bool orr_exec__has_rows(const OrrExec *x, const OrrPlace *place);
+/* Its transfer, @flow, starts in the fluid, which need not know of those; that is over there. */
+void orr_exec__narrow(OrrExec *x, OrrPlace *place, OrrFlow *flow);
+void orr_exec__leave_rows(OrrExec *x, OrrPlace *place);
+/* convoy_joint.c */
 void orr_exec__part_rooms_on(OrrExec *x, uint32_t link);
 void orr_exec__split_on(OrrExec *x, uint32_t link);
 void orr_exec__part_room_of(OrrExec *x, const OrrPlace *place);

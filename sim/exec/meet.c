@@ -129,6 +129,8 @@ void orr_exec__share(OrrExec *x, uint32_t id, int64_t ahead_ns) {
                     .ahead_ns = ahead_ns,
                     .owner = id};
     flow.uses = orr_exec__uses(x, place, plan, &flow.n_uses);
+    if (orr_exec__has_rows(x, place))
+        orr_exec__narrow(x, place, &flow);
     if (ahead_ns == 0)
         orr_exec__pass_by(x, flow.uses, flow.n_uses);
     place->flow = orr_fluid_start(x->fluid, x->now_ns, &flow);
@@ -141,7 +143,8 @@ void orr_exec__flow_start(OrrExec *x, uint32_t id) {
     int64_t end_ns;
     if (place->is_convoyed)
         orr_convoy__starts(x, id);
-    if (!place->is_pair || !orr_exec__take_room(x, id, x->now_ns, true, &end_ns))
+    if (!place->is_pair || orr_exec__has_rows(x, place) ||
+        !orr_exec__take_room(x, id, x->now_ns, true, &end_ns))
         orr_exec__share(x, id, 0);
     else if (place->is_convoyed)
         orr_convoy__know_end(x, id, end_ns);
@@ -223,6 +226,8 @@ void orr_exec__leave_fluid(OrrExec *x, OrrPlace *place) {
     if (!place->is_flowing)
         return;
     orr_fluid_end(x->fluid, x->now_ns, place->flow);
+    if (place->is_narrow)
+        orr_exec__leave_rows(x, place);
     place->is_flowing = 0;
     x->is_fluid_dirty = true;
 }

@@ -226,6 +226,7 @@ uint32_t orr_fluid__add(OrrFluid *f, const OrrFlow *flow) {
                        .at = ORR_FLUID_NIL,
                        .weight = flow->weight,
                        .owner = flow->owner,
+                       .largest_coef = flow->other_coef,
                        .is_live = true};
     uint32_t n = flow->n_uses + flow->n_rows;
     for (uint32_t u = 0; u < n; u++)

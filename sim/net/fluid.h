@@ -28,6 +28,8 @@ typedef struct {
     int64_t ahead_ns; /* has moved at its top for that long already, alone on its links */
     uint32_t owner;   /* given back at completion */
     uint32_t n_rows;  /* uses behind those, of rows: see orr_fluid_start_joint; else 0 */
+    /* the largest of uses that it has beside those, where room is held for it; 0: there are none */
+    uint32_t other_coef;
 } OrrFlow;
 
 /* Adds an activity at @now; its id is good until it ends. Rates are not known before settle. */
