@@ -205,7 +205,7 @@ static double true_step_ns(const OrrFakeMachine *m, const OrrProgram *p, int64_t
                 calls += true_call_ns(m, &p->colls[op->what], tp);
         }
     }
-    return kernels / 0.93 + calls;
+    return kernels / 0.89 + calls; /* sim/cost/cost.c: in a step, from Hopper on */
 }
 
 static void check_step(const Chain *c, uint32_t tp, double tolerance) {

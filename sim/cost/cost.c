@@ -93,14 +93,23 @@ int64_t orr_cost_kernel_ns(const OrrCost *cost, const OrrKernel *k) {
 }
 
 /* Speed of kernels between the others of a step over their speed in a loop of their own: operands
- * come cold from HBM, kernels are chosen without tuning. Layer times of Korthikanti et al. 2022
- * (arXiv 2205.05198, table 4) less their collectives, over the sums of isolated kernels: 0.94,
- * 0.92, 0.94. DeepSeek-V3's training profile over DeepGEMM's own table: dense products 0.89,
- * grouped 0.97. */
-#define IN_STEP_RATE 0.93
+ * come cold from HBM, kernels are chosen without tuning. Up to Ampere: layer times of Korthikanti
+ * et al. 2022 (arXiv 2205.05198, table 4) less their collectives, over the sums of isolated
+ * kernels: 0.94, 0.92, 0.94. From Hopper on: DeepSeek-V3's training profile over DeepGEMM's own
+ * table, dense products 0.89, grouped 0.97. */
+#define AMPERE_IN_STEP_RATE 0.93
+#define HOPPER_IN_STEP_RATE 0.89
+#define GROUPED_IN_STEP_RATE 0.97
+
+static double in_step_rate(OrrArch arch, OrrKernelKind kind) {
+    if (arch <= ORR_ARCH_AMPERE)
+        return AMPERE_IN_STEP_RATE;
+    return kind == ORR_K_GROUPED_GEMM ? GROUPED_IN_STEP_RATE : HOPPER_IN_STEP_RATE;
+}
 
 int64_t orr_cost_in_step_ns(const OrrCost *cost, const OrrKernel *k) {
-    return (int64_t)ceil((double)orr_cost_kernel_ns(cost, k) / IN_STEP_RATE);
+    double rate = in_step_rate(cost->gpu->arch, (OrrKernelKind)k->kind);
+    return (int64_t)ceil((double)orr_cost_kernel_ns(cost, k) / rate);
 }
 
 const char *orr_cost_origin(const OrrCost *cost, const OrrKernel *k) {
