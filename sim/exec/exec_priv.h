@@ -382,7 +382,8 @@ void orr_exec__pasts_new(OrrExec *x);
 void orr_exec__pasts_clear(OrrExec *x);
 void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPastEnd end);
 void orr_exec__remember_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
-                            uint32_t asker, const OrrPastEnd *ends);
+                            uint32_t asker, uint32_t index, const int64_t *ends_ns,
+                            const uint32_t *causes);
 bool orr_exec__recall(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, uint32_t index,
                       OrrPastEnd *end);
 /* The same of the members of the island of @r, side by side, and their records; NULL: no end is

@@ -278,8 +278,9 @@ const OrrPassTail *orr_pass__tail_of(const OrrExec *x, OrrIslandPass *pass,
                                      const OrrCompiledSegment *segment);
 /* The pass, evaluated but for its tail, ends with @tail. */
 void orr_pass__tail_take(OrrPassWork *w, const OrrPassTail *tail);
-/* The island has taken the tail of pass @w, if it has one. */
-void orr_pass__tail_count(OrrExec *x, OrrIslandPass *pass, const OrrPassWork *w);
+/* The island has taken @tail in pass @w, whose members met until @begin_ns. */
+void orr_pass__tail_count(OrrExec *x, OrrIslandPass *pass, const OrrPassTail *tail,
+                          const OrrPassWork *w, int64_t begin_ns);
 /* Charges the members of the island for the tails that they have taken. */
 void orr_pass__tails_charge(OrrExec *x, OrrIslandPass *pass);
 /* From a pass evaluated to its end, and what its members had been charged at its meeting, whose
@@ -295,6 +296,10 @@ void orr_exec__recursion_least(const OrrExec *x, OrrPassWork *w);
 /* Evaluates the pass, whose starts are filled in, with the changes of rates known by now. */
 void orr_exec__recursion(const OrrExec *x, OrrPassWork *w, const OrrRateChange *changes,
                          uint32_t n_changes);
+/* take_tail.c: takes the pass to its end, if all of it is known but its begin; but for the streams
+ * that can go on then. False: it is not, nothing has been done. With records for the path its
+ * starts are filled in. */
+bool orr_pass__take_with_tail(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w);
 /* pass_sums.c */
 /* Adds what its communication took to the sums. */
 void orr_exec__recursion_sums(OrrExec *x, const OrrPassWork *w, const uint32_t *list);

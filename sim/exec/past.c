@@ -189,15 +189,16 @@ void orr_exec__remember(OrrExec *x, uint32_t r, uint32_t s, uint32_t item, OrrPa
 
 /* The same of an item that all members of an island end, for one asker. */
 void orr_exec__remember_all(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
-                            uint32_t asker, const OrrPastEnd *ends) {
+                            uint32_t asker, uint32_t index, const int64_t *ends_ns,
+                            const uint32_t *causes) {
     gsize at = joint_at(x, list[0], s, asker);
-    uint32_t e = add_joint(x, list, n, s, asker, ends[0].index);
+    uint32_t e = add_joint(x, list, n, s, asker, index);
     gsize row = (at * ORR_JOINT_ENDS + e) * x->n_members;
     x->pasts.joint[at].n_lacking[e] = 0;
     for (uint32_t m = 0; m < n; m++)
-        x->pasts.end_ns[row + m] = ends[m].end_ns;
+        x->pasts.end_ns[row + m] = ends_ns[m];
     for (uint32_t m = 0; x->leaves_records && m < n; m++)
-        x->pasts.cause[row + m] = ends[m].cause;
+        x->pasts.cause[row + m] = causes[m];
 }
 
 bool orr_exec__recall_all(const OrrExec *x, uint32_t r, uint32_t s, uint32_t asker, uint32_t index,

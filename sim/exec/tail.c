@@ -105,16 +105,16 @@ void orr_pass__tail_take(OrrPassWork *w, const OrrPassTail *tail) {
             take_member(tail, tail->row[m], &w->members[m]);
 }
 
-void orr_pass__tail_count(OrrExec *x, OrrIslandPass *pass, const OrrPassWork *w) {
-    if (!w->tail)
-        return;
+void orr_pass__tail_count(OrrExec *x, OrrIslandPass *pass, const OrrPassTail *tail,
+                          const OrrPassWork *w, int64_t begin_ns) {
     if (pass->taken_step != w->step)
         orr_pass__tails_charge(x, pass);
     pass->taken_step = w->step;
     pass->n_taken++;
     OrrTailsTaken *taken = slot_of(x, pass, w->segment);
+    g_assert(taken->tail == tail);
     taken->n++;
-    taken->begin_ns = w->members[0].end_ns[1][w->tail->first_coll - 1];
+    taken->begin_ns = begin_ns;
 }
 
 /* In which order members came to its collectives: to the call that was waited at longest, the last

@@ -164,7 +164,8 @@ static void schedule(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, int64_t at
 /* All members have ended the pass. */
 static void end_pass(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w, const uint32_t *list) {
     orr_exec__recursion_sums(x, w, list);
-    orr_pass__tail_count(x, pass, w);
+    if (w->tail)
+        orr_pass__tail_count(x, pass, w->tail, w, w->members[0].end_ns[1][w->tail->first_coll - 1]);
     if (pass->work) {
         pass->work = NULL;
         w->next = x->passes->spare;
@@ -229,7 +230,7 @@ static void remember_all(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint3
     const OrrCompiledRole *role = orr_pass__role(x, list[0]);
     const uint16_t *asked_of = role->asked[s] + role->rows[w->call].base[s];
     uint32_t completed = orr_exec__lane(x, list[0], s)->completed;
-    OrrPastEnd ends[ORR_MAX_ISLAND];
+    int64_t ends_ns[ORR_MAX_ISLAND];
     uint32_t askers = x->external_mask;
     if (k == 1)
         askers &= x->passes->tp_askers[x->bound->role[list[0]]][w->call];
@@ -239,9 +240,10 @@ static void remember_all(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint3
             continue;
         find_ways(x, w, k, i, ways);
         for (uint32_t m = 0; m < w->n; m++)
-            ends[m] = (OrrPastEnd){result_of(w, m)->end_ns[k][i], completed + i, ways[m]};
+            ends_ns[m] = result_of(w, m)->end_ns[k][i];
         for (; asked; asked &= asked - 1)
-            orr_exec__remember_all(x, list, w->n, s, __builtin_ctz(asked), ends);
+            orr_exec__remember_all(x, list, w->n, s, __builtin_ctz(asked), completed + i, ends_ns,
+                                   ways);
     }
 }
 
@@ -270,6 +272,13 @@ static void move_on(OrrExec *x, OrrPassWork *w, const uint32_t *list, uint32_t k
         orr_exec__lane_cause(x, list[m], s)->last = ways[m];
 }
 
+/* Who waits for the streams of a pass that was taken to its end at once goes on. */
+static void wake(OrrExec *x, const OrrIslandPass *pass, uint32_t n_lanes) {
+    for (uint32_t k = 0; k < n_lanes; k++)
+        orr_exec__wake_all(x, pass->list, pass->n, orr_pass_lane[k]);
+    go_on(x, pass->list, pass->n);
+}
+
 /* A pass that was taken to its end at once: the streams of all members move on. */
 static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
     const uint32_t *list = pass->list;
@@ -291,9 +300,7 @@ static void tell_whole(OrrExec *x, OrrIslandPass *pass, OrrPassWork *w) {
     }
     pass->tp_completed = orr_exec__lane(x, list[0], ORR_STREAM_TP)->completed;
     end_pass(x, pass, w, list);
-    for (uint32_t k = 0; k < n_lanes; k++)
-        orr_exec__wake_all(x, list, n, orr_pass_lane[k]);
-    go_on(x, list, n);
+    wake(x, pass, n_lanes);
 }
 
 /* In which order members have come so far to the first @n collectives of a pass. */
@@ -343,7 +350,14 @@ static void enter(OrrExec *x, uint32_t r, OrrIslandPass *pass) {
     w->call = l->call;
     w->n = n;
     w->cause = ORR_NONE;
-    fill_starts(x, w, list);
+    if (x->leaves_records || !is_whole)
+        fill_starts(x, w, list);
+    if (is_whole && orr_pass__take_with_tail(x, pass, w)) {
+        wake(x, pass, ORR_PASS_LANES);
+        return;
+    }
+    if (!x->leaves_records && is_whole)
+        fill_starts(x, w, list);
     if (is_whole) {
         orr_exec__recursion_whole(x, w);
         tell_whole(x, pass, w);

@@ -4,6 +4,8 @@
 #include "sim/exec/convoy.h"
 #include "sim/exec/lane.h"
 
+#include <string.h>
+
 #define MOST_WAITS 8u
 
 /* Items that the head of a stream waits for. */
@@ -55,62 +57,70 @@ static bool are_blocked_alike(const OrrExec *x, const uint32_t *list, uint32_t n
     return true;
 }
 
-/* Since when the head of a member has all that it waits for, and what came last. */
+/* Since when the heads of the members have all that they wait for, and what came last. */
 typedef struct {
-    int64_t ready_ns;
-    uint32_t index, cause;
-    uint8_t stream;
-    bool has_wait;
+    int64_t ready_ns[ORR_MAX_ISLAND];
+    uint32_t cause[ORR_MAX_ISLAND]; /* record of it; ORR_NONE: it is the last of its stream */
+    uint8_t last[ORR_MAX_ISLAND];   /* of Waits, plus 1; 0: none */
 } Ready;
 
-/* An item of stream @q that ended at @end_ns counts if it was the last so far. */
-static inline void see(Ready *y, int64_t end_ns, uint32_t index, uint32_t cause, uint32_t q) {
-    if (end_ns > y->ready_ns || (end_ns == y->ready_ns && y->has_wait && q < y->stream))
-        *y = (Ready){end_ns, index, cause, q, true};
+/* What member @m waits for with wait @k ended at @end_ns: it counts if it was the last so far. */
+static inline void see(const Waits *w, Ready *y, uint32_t m, uint32_t k, int64_t end_ns,
+                       uint32_t cause) {
+    uint32_t last = y->last[m];
+    if (end_ns < y->ready_ns[m])
+        return;
+    if (end_ns == y->ready_ns[m] && (last == 0 || w->stream[k] >= w->stream[last - 1]))
+        return;
+    y->ready_ns[m] = end_ns;
+    y->cause[m] = cause;
+    y->last[m] = k + 1;
 }
 
 /* The same of an item that is not the last of its stream, as stream @s asks; */
-static void see_past(const OrrExec *x, uint32_t r, uint32_t s, uint32_t q, uint32_t index,
-                     Ready *y) {
+static void see_past(const OrrExec *x, uint32_t r, uint32_t s, const Waits *w, Ready *y, uint32_t m,
+                     uint32_t k) {
     OrrPastEnd past;
-    if (!x->is_external[q] && orr_exec__recall(x, r, q, s, index, &past))
-        see(y, past.end_ns, index, past.cause, q);
+    if (!x->is_external[w->stream[k]] &&
+        orr_exec__recall(x, r, w->stream[k], s, w->need[k] - 1, &past))
+        see(w, y, m, k, past.end_ns, past.cause);
 }
 
 /* and of all members. */
-static void see_all_past(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, uint32_t q,
-                         uint32_t index, Ready *ready) {
+static void see_all_past(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
+                         const Waits *w, Ready *y, uint32_t k) {
     const uint32_t *causes;
     const int64_t *end_ns;
-    if (x->is_external[q])
+    if (x->is_external[w->stream[k]])
         return;
-    bool is_each = !orr_exec__recall_all(x, list[0], q, s, index, &end_ns, &causes);
+    bool is_each =
+        !orr_exec__recall_all(x, list[0], w->stream[k], s, w->need[k] - 1, &end_ns, &causes);
     for (uint32_t i = 0; is_each && i < n; i++)
-        see_past(x, list[i], s, q, index, &ready[i]);
+        see_past(x, list[i], s, w, y, i, k);
     for (uint32_t i = 0; !is_each && end_ns && i < n; i++)
-        see(&ready[i], end_ns[i], index, causes ? causes[i] : ORR_NONE, q);
+        see(w, y, i, k, end_ns[i], causes ? causes[i] : ORR_NONE);
 }
 
 /* One of the items that the heads wait for, as orr_lane__consider has it. Returns the members that
  * lack it. */
 static uint32_t look_at_wait(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
-                             uint32_t q, uint32_t need, Ready *ready) {
+                             const Waits *w, Ready *y, uint32_t k) {
+    uint32_t q = w->stream[k], need = w->need[k], n_lacking = 0;
     const OrrLane *first = orr_exec__joint_lane(x, list[0], q);
     const int64_t *free_ns = orr_exec__free_ns(x, list[0], q);
-    uint32_t n_lacking = 0;
     if (!first->is_apart && first->completed < need)
         return n;
     if (!first->is_apart && first->completed > need) {
-        see_all_past(x, list, n, s, q, need - 1, ready);
+        see_all_past(x, list, n, s, w, y, k);
         return 0;
     }
     for (uint32_t i = 0; i < n; i++) {
         uint32_t completed = first->is_apart ? first[i].completed : need;
         n_lacking += completed < need;
         if (completed == need)
-            see(&ready[i], free_ns[i], need - 1, ORR_NONE, q);
+            see(w, y, i, k, free_ns[i], ORR_NONE);
         else if (completed > need)
-            see_past(x, list[i], s, q, need - 1, &ready[i]);
+            see_past(x, list[i], s, w, y, i, k);
     }
     return n_lacking;
 }
@@ -118,17 +128,14 @@ static uint32_t look_at_wait(const OrrExec *x, const uint32_t *list, uint32_t n,
 /* All of them; which streams are not there yet, a bit each. False: not the same for all. */
 static bool look_at_waits(const OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
                           const Waits *waits, Ready *ready, uint32_t *missing) {
-    const int64_t *free_ns = orr_exec__free_ns(x, list[0], s);
-    uint32_t last = orr_exec__joint_lane(x, list[0], s)->completed - 1;
     *missing = 0;
-    for (uint32_t i = 0; i < n; i++)
-        ready[i] = (Ready){free_ns[i], last, ORR_NONE, s, false};
+    memcpy(ready->ready_ns, orr_exec__free_ns(x, list[0], s), n * sizeof *ready->ready_ns);
+    memset(ready->last, 0, n * sizeof *ready->last);
     for (uint32_t k = 0; k < waits->n; k++) {
-        uint32_t q = waits->stream[k];
-        uint32_t n_lacking = look_at_wait(x, list, n, s, q, waits->need[k], ready);
+        uint32_t n_lacking = look_at_wait(x, list, n, s, waits, ready, k);
         if (n_lacking > 0 && n_lacking < n)
             return false;
-        *missing |= n_lacking > 0 ? 1u << q : 0;
+        *missing |= n_lacking > 0 ? 1u << waits->stream[k] : 0;
     }
     return true;
 }
@@ -141,39 +148,48 @@ static void block(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, cons
     orr_exec__block_all_on(x, list, n, s, w.missing ? w.first_missing : ORR_N_STREAMS, w.need);
 }
 
-/* The head of stream @s of a member, which the host has issued by @issue_ns, starts. */
-static void note_start(OrrExec *x, uint32_t r, uint32_t s, const Ready *y, int64_t issue_ns,
-                       OrrPredecessor *before) {
-    before->pred = y->has_wait ? ORR_PRED_WAIT : ORR_PRED_PREVIOUS;
-    before->stream = y->stream;
-    before->index = y->index;
-    if (x->leaves_records)
-        orr_exec__lane_cause(x, r, s)->waited =
-            y->cause != ORR_NONE ? y->cause : orr_exec__last_cause(x, r, y->stream);
-    if (x->charged_mask & 1u << s)
-        orr_lane__note_blocker(x, r, s);
-    before->is_issue_bound = issue_ns > y->ready_ns;
-    if (before->is_issue_bound)
-        orr_lane__note_issue_bound(x, r, s);
+/* Records of what the heads waited for. */
+static void note_causes(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
+                        const Waits *waits, const Ready *y) {
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = y->last[i];
+        orr_exec__lane_cause(x, list[i], s)->waited =
+            k > 0 && y->cause[i] != ORR_NONE
+                ? y->cause[i]
+                : orr_exec__last_cause(x, list[i], k > 0 ? waits->stream[k - 1] : s);
+    }
 }
 
-/* Those of all, @issue_ns of the host's time behind its base. */
-static void start(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, const Ready *ready,
-                  int64_t issue_ns, int64_t *start_ns) {
+/* The heads of stream @s of all members, which the host has issued @issue_ns of its time behind its
+ * base, start. */
+static void start(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, const Waits *waits,
+                  const Ready *y, int64_t issue_ns) {
     OrrPredecessor *before = orr_exec__pred(x, list[0], s);
     const int64_t *base_ns = orr_exec__host_base_ns(x, list[0]);
     int64_t *starts_ns = orr_exec__start_ns(x, list[0], s);
-    int64_t *arrived_ns = orr_exec__arrived_ns(x, list[0], s);
+    uint32_t previous = orr_exec__joint_lane(x, list[0], s)->completed - 1;
+    bool is_charged = x->charged_mask & 1u << s;
+    if (x->leaves_records)
+        note_causes(x, list, n, s, waits, y);
     for (uint32_t i = 0; i < n; i++) {
-        note_start(x, list[i], s, &ready[i], base_ns[i] + issue_ns, &before[i]);
-        start_ns[i] = starts_ns[i] = arrived_ns[i] = MAX(ready[i].ready_ns, base_ns[i] + issue_ns);
+        uint32_t k = y->last[i];
+        int64_t issued_ns = base_ns[i] + issue_ns;
+        before[i].pred = k > 0 ? ORR_PRED_WAIT : ORR_PRED_PREVIOUS;
+        before[i].stream = k > 0 ? waits->stream[k - 1] : s;
+        before[i].index = k > 0 ? waits->need[k - 1] - 1 : previous;
+        if (is_charged)
+            orr_lane__note_blocker(x, list[i], s);
+        before[i].is_issue_bound = issued_ns > y->ready_ns[i];
+        if (before[i].is_issue_bound)
+            orr_lane__note_issue_bound(x, list[i], s);
+        starts_ns[i] = MAX(y->ready_ns[i], issued_ns);
     }
+    memcpy(orr_exec__arrived_ns(x, list[0], s), starts_ns, n * sizeof *starts_ns);
 }
 
 /* The head of each, in step. False: each must be asked for itself, nothing has changed. */
 static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s) {
-    Ready ready[ORR_MAX_ISLAND];
-    int64_t start_ns[ORR_MAX_ISLAND];
+    Ready ready;
     Waits waits;
     bool is_blocked;
     const OrrCompiledRole *role = orr_exec__role(x, list[0]);
@@ -191,7 +207,7 @@ static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_
     for (uint32_t i = 0; i < n && syncs > 0; i++)
         if (!orr_exec__has_synced(x, list[i], syncs))
             return false;
-    if (!look_at_waits(x, list, n, s, &waits, ready, &missing))
+    if (!look_at_waits(x, list, n, s, &waits, &ready, &missing))
         return false;
     if (missing) {
         block(x, list, n, s, &waits);
@@ -201,8 +217,9 @@ static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_
     orr_exec__block_all_on(x, list, n, s, ORR_N_STREAMS, 0);
     orr_exec__joint_lane(x, list[0], s)->state = ORR_LANE_RUNNING;
     orr_exec__joint_lane(x, list[0], s)->pending = 1;
-    start(x, list, n, s, ready, issue_ns, start_ns);
-    orr_convoy__arrive(x, list, n, s, x->bound->program->p2ps[item->what].first_part, start_ns);
+    start(x, list, n, s, &waits, &ready, issue_ns);
+    orr_convoy__arrive(x, list, n, s, x->bound->program->p2ps[item->what].first_part,
+                       orr_exec__start_ns(x, list[0], s));
     return true;
 }
 

@@ -242,6 +242,10 @@ static uint32_t record_at(OrrExec *x, OrrPassWork *w, uint32_t begin) {
     return *record;
 }
 
+uint32_t orr_exec__way_to(OrrExec *x, OrrPassWork *w, uint32_t member, uint32_t lane) {
+    return record_at(x, w, member * ORR_PASS_LANES + lane);
+}
+
 /* All of the tail of a pass goes back to its meeting. */
 static bool is_in_tail(const OrrPassTail *tail, const OrrPassSpot *at) {
     return tail && at->item >= (at->lane == 1 ? tail->first_coll : tail->first_block);

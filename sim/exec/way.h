@@ -23,6 +23,8 @@ void orr_exec__pass_find(const OrrExec *x, const OrrPassWork *w, uint32_t r, uin
  * record for what such an item leads back to. */
 void orr_exec__ways_begin(OrrExec *x, OrrPassWork *w);
 uint32_t orr_exec__way(OrrExec *x, OrrPassWork *w, OrrPassSpot at);
+/* The record for what leads back to the begin of a lane of a member. */
+uint32_t orr_exec__way_to(OrrExec *x, OrrPassWork *w, uint32_t member, uint32_t lane);
 
 /* Evaluates the pass of a record once more, after the run. */
 OrrPassWork *orr_exec__pass_again(const OrrExec *x, const OrrCause *way);
