@@ -74,6 +74,78 @@ void orr_exec__idle(OrrExec *x, uint32_t r, uint32_t cause, int64_t ready_ns, in
     *host_ns += start_ns - MAX(ready_ns, free_ns);
 }
 
+/* Where waits for one communication are charged, of all members of an island side by side. */
+typedef struct {
+    uint32_t type, what, step;
+    int64_t *waits_ns, *transfers_ns;
+    OrrCommSum *sum;
+    int64_t exposed_ns; /* to be added to that */
+} Charge;
+
+#define NO_CHARGE ((Charge){.what = ORR_NONE})
+
+static void close_charge(Charge *c) {
+    if (c->what != ORR_NONE)
+        c->sum->exposed_ns += (double)c->exposed_ns;
+}
+
+static void open_charge(OrrExec *x, uint32_t r, const OrrEnded *e, Charge *c) {
+    OrrItem item = {.type = e->type, .what = e->what};
+    bool takes_sms;
+    uint32_t purpose = orr_exec__purpose(x, &item, &takes_sms);
+    close_charge(c);
+    *c = (Charge){.type = e->type,
+                  .what = e->what,
+                  .step = e->step,
+                  .waits_ns = orr_exec__owner_ns(x, r, orr_exec__wait_owner(x, e)),
+                  .transfers_ns = orr_exec__owner_ns(x, r, ORR_OWN_EXPOSED_FIRST + purpose),
+                  .sum = orr_exec__sum_of(x, e->step, &item)};
+}
+
+/* As charge_span, for member @m of an island. */
+static int64_t charge_row(OrrExec *x, const uint32_t *list, uint32_t m, Charge *c,
+                          const OrrBlocker *b, int64_t from, int64_t to) {
+    const OrrEnded *e = &b->ended;
+    if (e->what != c->what || e->type != c->type || e->step != c->step)
+        open_charge(x, list[0], e, c);
+    int64_t wait = overlap(from, to, e->start_ns, e->arrived_ns);
+    int64_t transfer = overlap(from, to, e->arrived_ns, b->end_ns);
+    c->waits_ns[m] += wait;
+    c->transfers_ns[m] += transfer;
+    c->exposed_ns += (wait + transfer) * x->bound->weight[list[m]];
+    return to - from - wait - transfer;
+}
+
+void orr_exec__idle_all(OrrExec *x, const uint32_t *list, uint32_t n, const uint32_t *cause,
+                        const int64_t *ready_ns) {
+    uint32_t r = list[0];
+    int64_t *from_ns = orr_exec__idle_from_ns(x, r);
+    int64_t *host_ns = orr_exec__owner_ns(x, r, ORR_OWN_HOST);
+    const OrrEnded *ended = orr_exec__ended(x, r, 0) - x->row_at[0];
+    const OrrBlocker *blockers = ORR_STORED(x, r, blockers, OrrBlocker);
+    Charge last = NO_CHARGE, blocked = NO_CHARGE;
+    for (uint32_t m = 0; m < n; m++) {
+        int64_t free_ns = from_ns[m];
+        if (ready_ns[m] <= free_ns)
+            continue;
+        uint32_t slot = x->row_at[cause[m]] + m;
+        const OrrEnded *e = &ended[slot];
+        from_ns[m] = ready_ns[m];
+        if (cause[m] == ORR_STREAM_HOST || !e->is_set || e->type == ORR_ITEM_BLOCK) {
+            host_ns[m] += ready_ns[m] - free_ns;
+            continue;
+        }
+        const OrrBlocker *blocker = &blockers[e->slot * x->store.n_slots + slot];
+        OrrBlocker own = {*e, orr_exec__free_ns(x, r, cause[m])[m]};
+        int64_t before = charge_row(x, list, m, &last, &own, free_ns, ready_ns[m]);
+        if (before > 0 && blocker->ended.is_set)
+            before = charge_row(x, list, m, &blocked, blocker, free_ns, free_ns + before);
+        (e->is_issue_bound ? host_ns : last.transfers_ns)[m] += before;
+    }
+    close_charge(&last);
+    close_charge(&blocked);
+}
+
 void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item) {
     OrrCommSum *sum = orr_exec__sum_of(x, orr_exec__lane(x, r, s)->step, item);
     double weight = x->bound->weight[r];

@@ -79,8 +79,8 @@ static inline uint32_t count_of(const OrrPassNeed *need, uint32_t step) {
 
 /* Lane @k of the rank has had all that it waits for from outside since @at_ns, last of all item
  * @index of stream @cause. */
-static ORR_INLINE void note_begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32_t k,
-                                  uint32_t key, int64_t at_ns, uint32_t cause, uint32_t index) {
+static ORR_INLINE void note_lane(const OrrExec *x, uint32_t r, uint32_t k, uint32_t key,
+                                 int64_t at_ns, uint32_t cause, uint32_t index) {
     const OrrBegins *b = &x->passes->begins;
     b->begin_ns[r][k] = at_ns;
     b->state[r].cause[k] = cause;
@@ -88,13 +88,13 @@ static ORR_INLINE void note_begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, u
     b->key[r][k] = key;
     if (x->leaves_records)
         b->made[r][k] = orr_exec__last_cause(x, r, cause);
-    if (k == 1) {
-        if (cause != orr_pass_lane[k])
-            b->blocker[r] = *orr_exec__ended(x, r, cause);
-        return;
-    }
-    orr_exec__idle(x, r, cause, at_ns, at_ns);
-    if (b->state[r].state == ORR_RATE_NOW)
+    if (k == 1 && cause != orr_pass_lane[k])
+        b->blocker[r] = *orr_exec__ended(x, r, cause);
+}
+
+/* Changes of the rates of its kernels are noted from now on. */
+static ORR_INLINE void note_state(OrrExec *x, const OrrIslandPass *pass, uint32_t r) {
+    if (x->passes->begins.state[r].state == ORR_RATE_NOW)
         orr_pass__note_rates(x, pass, r);
     else
         orr_pass__begin_rates(x, r);
@@ -120,7 +120,11 @@ static void begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32_t k, const
             cause = q;
         }
     }
-    note_begin(x, pass, r, k, call->key, at_ns, cause, orr_exec__lane(x, r, cause)->completed - 1);
+    note_lane(x, r, k, call->key, at_ns, cause, orr_exec__lane(x, r, cause)->completed - 1);
+    if (k == 0) {
+        orr_exec__idle(x, r, cause, at_ns, at_ns);
+        note_state(x, pass, r);
+    }
     pass->n_begun += k == 0;
     pass->key = k == 0 ? call->key : pass->key;
 }
@@ -145,8 +149,12 @@ static ORR_INLINE void begin_all(OrrExec *x, OrrIslandPass *pass, uint32_t k, co
             }
     }
     for (uint32_t m = 0; m < pass->n; m++)
-        note_begin(x, pass, pass->list[m], k, call->key, at_ns[m], cause[m],
-                   orr_exec__joint_lane(x, pass->first, cause[m])->completed - 1);
+        note_lane(x, pass->list[m], k, call->key, at_ns[m], cause[m],
+                  orr_exec__joint_lane(x, pass->first, cause[m])->completed - 1);
+    if (k == 0)
+        orr_exec__idle_all(x, pass->list, pass->n, cause, at_ns);
+    for (uint32_t m = 0; k == 0 && m < pass->n; m++)
+        note_state(x, pass, pass->list[m]);
     pass->n_begun += k == 0 ? pass->n : 0;
     pass->key = k == 0 ? call->key : pass->key;
 }
@@ -239,19 +247,32 @@ static uint32_t n_noted(const OrrExec *x, const OrrIslandPass *pass, const Call 
     return n;
 }
 
-/* Whether all members are at one place with all that the call asks for, and with what is noted. */
-static bool are_alike(const OrrExec *x, const OrrIslandPass *pass, const Call *call) {
-    uint32_t n_synced = 0;
-    for (uint32_t k = 0; k < call->needs->n_lanes; k++) {
+/* Whether the same is noted of all members. */
+static bool are_noted_alike(const OrrExec *x, const OrrIslandPass *pass, const Call *call) {
+    const uint32_t(*key)[ORR_PASS_LANES] = x->passes->begins.key, *first = key[pass->first];
+    uint32_t differs = 0;
+    for (uint32_t m = 1; m < pass->n; m++)
+        differs |= (key[pass->list[m]][0] ^ first[0]) | (key[pass->list[m]][1] ^ first[1]);
+    for (uint32_t k = 0; differs && k < call->needs->n_lanes; k++) {
         uint32_t noted = n_noted(x, pass, call, k);
         if (noted > 0 && noted < pass->n)
             return false;
+    }
+    return true;
+}
+
+/* Whether all members are at one place with all that the call asks for, and with what is noted. */
+static bool are_alike(const OrrExec *x, const OrrIslandPass *pass, const Call *call) {
+    uint32_t n_synced = 0;
+    const uint32_t *synced = orr_exec__n_synced(x, pass->first);
+    if (!are_noted_alike(x, pass, call))
+        return false;
+    for (uint32_t k = 0; k < call->needs->n_lanes; k++)
         for (uint32_t i = 0; i < call->needs->n[k]; i++)
             if (orr_exec__is_apart(x, pass->first, call->needs->needs[k][i].stream))
                 return false;
-    }
     for (uint32_t m = 0; m < pass->n && call->n_synced > 0; m++)
-        n_synced += *orr_exec__n_synced(x, pass->list[m]) >= call->n_synced;
+        n_synced += synced[m] >= call->n_synced;
     return n_synced == 0 || n_synced == pass->n;
 }
 

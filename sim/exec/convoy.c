@@ -212,15 +212,22 @@ static void end_together(OrrExec *x, OrrConvoy *c) {
     for (uint32_t i = 0; i < n && !c->has_room; i++)
         if (x->places[places[i]].is_booked)
             orr_exec__room_prefetch(x, &x->places[places[i]]);
+    int64_t *arrived_ns[2];
+    for (int k = 0; k < 2; k++) {
+        arrived_ns[k] = orr_exec__arrived_ns(x, list[k][0], streams[k]);
+        orr_exec__joint_lane(x, list[k][0], streams[k])->pending = 0;
+    }
+    bool is_simple = !x->leaves_records && !x->options->self_check;
     for (uint32_t i = 0; i < n; i++) {
         OrrPlace *place = &x->places[places[i]];
         end_ns[i] = x->now_ns = place->due_ns;
         first_ns = MIN(first_ns, end_ns[i]);
         place->is_convoyed = 0;
-        orr_exec__pair_over(x, places[i], c->is_joint ? c->plan : NULL);
+        if (!is_simple || place->is_booked || place->is_flowing)
+            orr_exec__pair_over(x, places[i], c->is_joint ? c->plan : NULL);
+        for (int k = 0; k < 2; k++)
+            arrived_ns[k][i] = MAX(arrived_ns[k][i], place->arrived_ns);
     }
-    for (int k = 0; k < 2; k++)
-        orr_exec__joint_lane(x, list[k][0], streams[k])->pending = 0;
     for (int k = 0; k < 2; k++)
         orr_together__complete(x, list[k], n, streams[k], end_ns);
     x->now_ns = first_ns; /* none of what comes now begins before that */

@@ -457,6 +457,9 @@ void orr_exec__show(const OrrExec *x, const OrrSpan *span);
 /* account.c */
 OrrOwner orr_exec__wait_owner(const OrrExec *x, const OrrEnded *e);
 void orr_exec__idle(OrrExec *x, uint32_t r, uint32_t cause, int64_t ready_ns, int64_t start_ns);
+/* The same of all members of an island, which begin when they are ready. */
+void orr_exec__idle_all(OrrExec *x, const uint32_t *list, uint32_t n, const uint32_t *cause,
+                        const int64_t *ready_ns);
 void orr_exec__comm_sum(OrrExec *x, uint32_t r, uint32_t s, const OrrItem *item);
 void orr_exec__step_end(OrrExec *x, uint32_t r, uint32_t s, uint32_t step);
 void orr_exec__result(OrrExec *x, OrrExecResult *result);

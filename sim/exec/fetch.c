@@ -6,7 +6,7 @@
  * order of their ids, so behind the next event the queue most likely has the ids behind its own;
  * where that is not so some lines are fetched in vain. Nothing here is needed for a result. All is
  * inlined by force, since the compiler leaves out calls of functions that only fetch: it sees no
- * effect of them. Cost: a hundred instructions an event. */
+ * effect of them. Cost: some hundreds of instructions an event. */
 #include "sim/base/large.h"
 #include "sim/exec/convoy.h"
 #include "sim/exec/pass.h"
@@ -14,43 +14,45 @@
 /* Ids between the next event and those of which only what leads to the rest is fetched: ours. */
 #define NEAR 2u
 #define FAR 4u
+/* As a rule an island is the GPUs of a node, whose rows are compiled for this many. */
+#define MEMBERS 8u
 
 static ORR_INLINE void fetch(const void *first, gsize bytes) {
     for (gsize i = 0; i < bytes; i += ORR_LINE)
         __builtin_prefetch((const char *)first + i, 1);
 }
 
-/* Entries of the members of an island in an array of its block. */
-static ORR_INLINE void fetch_row(const OrrExec *x, uint32_t island, uint32_t at, uint32_t first,
-                                 gsize size) {
+/* Entries of the @n members of an island in an array of its block. */
+static ORR_INLINE void fetch_row(const OrrExec *x, uint32_t n, uint32_t island, uint32_t at,
+                                 uint32_t first, gsize size) {
     const char *block = x->store.bytes + (gsize)island * x->store.block_bytes;
-    fetch(block + at + first * size, x->n_members * size);
+    fetch(block + at + first * size, n * size);
 }
 
 /* Where stream @s is, and its times. */
-static ORR_INLINE void fetch_times(const OrrExec *x, uint32_t island, uint32_t s) {
+static ORR_INLINE void fetch_times(const OrrExec *x, uint32_t n, uint32_t island, uint32_t s) {
     const OrrStore *st = &x->store;
     uint32_t row = x->row_at[s];
     fetch(st->bytes + (gsize)island * st->block_bytes + st->lanes + row * sizeof(OrrLane),
           sizeof(OrrLane));
-    fetch_row(x, island, st->free_ns, row, sizeof(int64_t));
-    fetch_row(x, island, st->start_ns, row, sizeof(int64_t));
-    fetch_row(x, island, st->arrived_ns, row, sizeof(int64_t));
-    fetch_row(x, island, st->preds, row, sizeof(OrrPredecessor));
+    fetch_row(x, n, island, st->free_ns, row, sizeof(int64_t));
+    fetch_row(x, n, island, st->start_ns, row, sizeof(int64_t));
+    fetch_row(x, n, island, st->arrived_ns, row, sizeof(int64_t));
+    fetch_row(x, n, island, st->preds, row, sizeof(OrrPredecessor));
     if (x->leaves_records)
-        fetch_row(x, island, st->causes, row, sizeof(OrrLaneCause));
+        fetch_row(x, n, island, st->causes, row, sizeof(OrrLaneCause));
 }
 
 /* What is asked of communication that has ended. */
-static ORR_INLINE void fetch_trail(const OrrExec *x, uint32_t island, uint32_t s) {
+static ORR_INLINE void fetch_trail(const OrrExec *x, uint32_t n, uint32_t island, uint32_t s) {
     const OrrStore *st = &x->store;
     uint32_t row = x->row_at[s];
     if (x->ended_mask & 1u << s)
-        fetch_row(x, island, st->ended, row, sizeof(OrrEnded));
+        fetch_row(x, n, island, st->ended, row, sizeof(OrrEnded));
     if (!(x->charged_mask & 1u << s))
         return;
-    fetch_row(x, island, st->blockers, row, sizeof(OrrBlocker));
-    fetch_row(x, island, st->blockers, st->n_slots + row, sizeof(OrrBlocker));
+    fetch_row(x, n, island, st->blockers, row, sizeof(OrrBlocker));
+    fetch_row(x, n, island, st->blockers, st->n_slots + row, sizeof(OrrBlocker));
 }
 
 /* Members between the one in hand and those whose memory is asked for: ours. */
@@ -81,17 +83,17 @@ void orr_exec__fetch_members(const OrrExec *x, const uint32_t *list, uint32_t n,
 }
 
 /* Where a local stream is, and since when. */
-static ORR_INLINE void fetch_local(const OrrExec *x, uint32_t island, uint32_t s) {
+static ORR_INLINE void fetch_local(const OrrExec *x, uint32_t n, uint32_t island, uint32_t s) {
     const OrrStore *st = &x->store;
     fetch(st->bytes + (gsize)island * st->block_bytes + st->lanes + x->row_at[s] * sizeof(OrrLane),
           sizeof(OrrLane));
-    fetch_row(x, island, st->free_ns, x->row_at[s], sizeof(int64_t));
+    fetch_row(x, n, island, st->free_ns, x->row_at[s], sizeof(int64_t));
 }
 
 /* How far the host is. */
-static ORR_INLINE void fetch_host(const OrrExec *x, uint32_t island) {
-    fetch_row(x, island, x->store.host_base_ns, 0, sizeof(int64_t));
-    fetch_row(x, island, x->store.n_synced, 0, sizeof(uint32_t));
+static ORR_INLINE void fetch_host(const OrrExec *x, uint32_t n, uint32_t island) {
+    fetch_row(x, n, island, x->store.host_base_ns, 0, sizeof(int64_t));
+    fetch_row(x, n, island, x->store.n_synced, 0, sizeof(uint32_t));
 }
 
 /* What passes, and waits for their input, are charged to as a rule. */
@@ -103,17 +105,16 @@ static const uint8_t charged[] = {ORR_OWN_INTERFERENCE,
                                   ORR_OWN_HOST};
 
 /* What the next pass of an island, of which @r is the first member, asks for. */
-static ORR_INLINE void fetch_pass(const OrrExec *x, uint32_t island, uint32_t r) {
+static ORR_INLINE void fetch_pass(const OrrExec *x, uint32_t n, uint32_t island, uint32_t r) {
     const OrrStore *st = &x->store;
     const OrrBegins *b = &x->passes->begins;
-    uint32_t n = x->n_members;
     fetch(&x->passes->islands[island], sizeof *x->passes->islands);
     fetch(x->passes->taken + (gsize)island * x->passes->n_tails,
           x->passes->n_tails * sizeof *x->passes->taken);
     fetch(x->islands[island].queue.heap, sizeof(OrrQueued));
-    fetch_local(x, island, ORR_STREAM_COMPUTE);
-    fetch_local(x, island, ORR_STREAM_TP);
-    fetch_row(x, island, st->ended, x->row_at[ORR_STREAM_TP], sizeof(OrrEnded));
+    fetch_local(x, n, island, ORR_STREAM_COMPUTE);
+    fetch_local(x, n, island, ORR_STREAM_TP);
+    fetch_row(x, n, island, st->ended, x->row_at[ORR_STREAM_TP], sizeof(OrrEnded));
     fetch(&b->begin_ns[r], n * sizeof *b->begin_ns);
     fetch(&b->key[r], n * sizeof *b->key);
     fetch(&b->index[r], n * sizeof *b->index);
@@ -125,20 +126,20 @@ static ORR_INLINE void fetch_pass(const OrrExec *x, uint32_t island, uint32_t r)
     fetch(&x->island_of[r], n * sizeof *x->island_of);
     fetch(&x->bound->hw[r], n * sizeof *x->bound->hw);
     fetch(&x->bound->weight[r], n * sizeof *x->bound->weight);
-    fetch_row(x, island, st->idle_from_ns, 0, sizeof(int64_t));
-    fetch_host(x, island);
-    fetch_row(x, island, st->outer, 0, 2 * sizeof(uint32_t));
+    fetch_row(x, n, island, st->idle_from_ns, 0, sizeof(int64_t));
+    fetch_host(x, n, island);
+    fetch_row(x, n, island, st->outer, 0, 2 * sizeof(uint32_t));
     for (uint32_t i = 0; i < G_N_ELEMENTS(charged); i++)
-        fetch_row(x, island, st->owner_ns, charged[i] * n, sizeof(int64_t));
+        fetch_row(x, n, island, st->owner_ns, charged[i] * n, sizeof(int64_t));
 }
 
 /* Ends of the compute stream that stream @s will ask for. */
-static ORR_INLINE void fetch_past(const OrrExec *x, uint32_t island, uint32_t s) {
+static ORR_INLINE void fetch_past(const OrrExec *x, uint32_t n, uint32_t island, uint32_t s) {
     uint32_t of = x->pasts.of[ORR_STREAM_COMPUTE][s];
     if (of == UINT8_MAX)
         return;
     gsize at = (gsize)island * x->pasts.n + of;
-    gsize n_ends = ORR_JOINT_ENDS * x->n_members;
+    gsize n_ends = ORR_JOINT_ENDS * n;
     fetch(&x->pasts.joint[at], sizeof *x->pasts.joint);
     fetch(x->pasts.end_ns + at * n_ends, n_ends * sizeof(int64_t));
     if (x->leaves_records)
@@ -159,62 +160,63 @@ void orr_pass__fetch_work(const OrrPasses *p, const OrrPassWork *w) {
 }
 
 /* What a convoy touches when it sets out. */
-static ORR_INLINE void fetch_places(const OrrExec *x, uint32_t id) {
+static ORR_INLINE void fetch_places(const OrrExec *x, uint32_t n, uint32_t id) {
     const OrrConvoy *c = &x->convoys->convoys[id];
     const OrrPlace *first = &x->places[c->first_place]; /* the others lie behind it, as a rule */
-    for (uint32_t i = 0; i < c->n; i++)
+    for (uint32_t i = 0; i < n; i++)
         fetch(first + i, ORR_LINE);
-    fetch(x->convoys->places + c->first, c->n * sizeof(uint32_t));
+    fetch(x->convoys->places + c->first, n * sizeof(uint32_t));
     fetch(x->convoys->joint_uses + c->first_joint, (c->n_shared + c->n_rows) * sizeof(OrrUse));
 }
 
 /* The convoy that will leave the island, in which @c arrives, next. */
-static ORR_INLINE void fetch_onward(const OrrExec *x, uint32_t island, const OrrConvoy *c) {
+static ORR_INLINE void fetch_onward(const OrrExec *x, uint32_t n, uint32_t island,
+                                    const OrrConvoy *c) {
     if (c->onward == ORR_NONE)
         return;
     uint32_t s = x->convoys->convoys[c->onward].stream[0];
-    fetch_times(x, island, s);
-    fetch_past(x, island, s);
-    fetch_places(x, c->onward);
+    fetch_times(x, n, island, s);
+    fetch_past(x, n, island, s);
+    fetch_places(x, n, c->onward);
 }
 
 /* The end of convoy @id, and what its receivers do then. */
-static ORR_INLINE void fetch_end(const OrrExec *x, uint32_t id) {
+static ORR_INLINE void fetch_end(const OrrExec *x, uint32_t n, uint32_t id) {
     const OrrConvoy *c = &x->convoys->convoys[id];
     const OrrBoundGroup *tp = &x->bound->groups[ORR_GROUP_TP];
     uint32_t from = c->island[0], to = c->island[1];
-    fetch_places(x, id);
+    fetch_places(x, n, id);
     fetch(x->convoys->of + from * ORR_CONVOY_STREAMS, 1);
     fetch(x->convoys->of + to * ORR_CONVOY_STREAMS, 1);
-    fetch_times(x, from, c->stream[0]);
-    fetch_local(x, from, ORR_STREAM_COMPUTE);
-    fetch_local(x, from, ORR_STREAM_TP);
-    fetch_past(x, from, c->stream[0]);
-    fetch_host(x, from);
+    fetch_times(x, n, from, c->stream[0]);
+    fetch_local(x, n, from, ORR_STREAM_COMPUTE);
+    fetch_local(x, n, from, ORR_STREAM_TP);
+    fetch_past(x, n, from, c->stream[0]);
+    fetch_host(x, n, from);
     uint32_t r = tp->members[tp->first_member[from]];
-    fetch(&x->store.homes[r], c->n * sizeof *x->store.homes);
-    fetch(&x->island_of[r], c->n * sizeof *x->island_of);
-    fetch(&x->bound->weight[r], c->n * sizeof *x->bound->weight);
+    fetch(&x->store.homes[r], n * sizeof *x->store.homes);
+    fetch(&x->island_of[r], n * sizeof *x->island_of);
+    fetch(&x->bound->weight[r], n * sizeof *x->bound->weight);
     fetch(&x->islands[to], sizeof *x->islands);
-    fetch_times(x, to, c->stream[1]);
-    fetch_trail(x, to, c->stream[1]);
+    fetch_times(x, n, to, c->stream[1]);
+    fetch_trail(x, n, to, c->stream[1]);
     if (!x->passes)
         return;
-    fetch_pass(x, to, tp->members[tp->first_member[to]]);
-    fetch_onward(x, to, c);
+    fetch_pass(x, n, to, tp->members[tp->first_member[to]]);
+    fetch_onward(x, n, to, c);
 }
 
 /* The pass that island @id begins. */
-static ORR_INLINE void fetch_island(const OrrExec *x, uint32_t id) {
+static ORR_INLINE void fetch_island(const OrrExec *x, uint32_t n, uint32_t id) {
     const OrrConvoys *v = x->convoys;
     if (!x->passes)
         return;
     const OrrIslandPass *pass = &x->passes->islands[id];
-    fetch_pass(x, id, pass->first);
+    fetch_pass(x, n, id, pass->first);
     if (pass->work)
         fetch_work(x->passes, pass->work);
     if (v->arrived[id] != ORR_NONE)
-        fetch_onward(x, id, &v->convoys[v->arrived[id]]);
+        fetch_onward(x, n, id, &v->convoys[v->arrived[id]]);
 }
 
 /* What leads to all that: of an event far behind, */
@@ -248,6 +250,15 @@ static ORR_INLINE void fetch_near(const OrrExec *x, uint32_t class, uint32_t id)
         fetch(&v->convoys[c->onward], sizeof *v->convoys);
 }
 
+static ORR_INLINE void fetch_event(const OrrExec *x, uint32_t n, uint32_t class, uint32_t id) {
+    if (class == ORR_EV_CONVOY)
+        fetch_end(x, n, id);
+    else if (class == ORR_EV_ISLAND)
+        fetch_island(x, n, id);
+    else
+        orr_convoy__prefetch_room(x, &x->convoys->convoys[id]);
+}
+
 void orr_exec__fetch_next(const OrrExec *x) {
     if (x->queue.n == 0 || !x->convoys)
         return;
@@ -259,10 +270,8 @@ void orr_exec__fetch_next(const OrrExec *x) {
         fetch_far(x, orr_queued_class(top + i), orr_queued_id(top + i));
     fetch_far(x, class, id + FAR);
     fetch_near(x, class, id + NEAR);
-    if (class == ORR_EV_CONVOY)
-        fetch_end(x, id);
-    else if (class == ORR_EV_ISLAND)
-        fetch_island(x, id);
+    if (x->n_members == MEMBERS)
+        fetch_event(x, MEMBERS, class, id);
     else
-        orr_convoy__prefetch_room(x, &x->convoys->convoys[id]);
+        fetch_event(x, x->n_members, class, id);
 }

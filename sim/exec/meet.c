@@ -249,12 +249,8 @@ void orr_exec__pair_over(OrrExec *x, uint32_t id, const OrrPlan *plan) {
         met = orr_exec__met(x, last, streams[last != place->ends[0]], place->arrived_ns,
                             plan->latency_ns);
     }
-    for (int k = 0; k < 2; k++) {
-        int64_t *arrived_ns = orr_exec__arrived_ns(x, place->ends[k], streams[k]);
-        if (x->leaves_records)
-            orr_exec__cause_part(x, place->ends[k], streams[k], &met);
-        *arrived_ns = MAX(*arrived_ns, place->arrived_ns);
-    }
+    for (int k = 0; x->leaves_records && k < 2; k++)
+        orr_exec__cause_part(x, place->ends[k], streams[k], &met);
 }
 
 void orr_exec__comm_end(OrrExec *x, uint32_t id) {

@@ -160,6 +160,22 @@ static void note_causes(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s
     }
 }
 
+/* As orr_lane__note_blocker of each. */
+static void note_blockers(const OrrExec *x, uint32_t r, uint32_t n, uint32_t s) {
+    const OrrPredecessor *before = orr_exec__pred(x, r, s);
+    const OrrEnded *ended = ORR_STORED(x, r, ended, OrrEnded), *own = ended + x->row_at[s];
+    OrrBlocker *blockers = ORR_STORED(x, r, blockers, OrrBlocker) + x->row_at[s];
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t q = before[i].stream;
+        const OrrLane *first = orr_exec__joint_lane(x, r, q);
+        OrrBlocker *blocker = &blockers[(own[i].slot ^ 1) * x->store.n_slots + i];
+        blocker->ended = ended[x->row_at[q] + i];
+        blocker->end_ns = orr_exec__free_ns(x, r, q)[i];
+        if (first[first->is_apart ? i : 0].completed != before[i].index + 1)
+            blocker->ended.is_set = 0;
+    }
+}
+
 /* The heads of stream @s of all members, which the host has issued @issue_ns of its time behind its
  * base, start. */
 static void start(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, const Waits *waits,
@@ -168,7 +184,6 @@ static void start(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, cons
     const int64_t *base_ns = orr_exec__host_base_ns(x, list[0]);
     int64_t *starts_ns = orr_exec__start_ns(x, list[0], s);
     uint32_t previous = orr_exec__joint_lane(x, list[0], s)->completed - 1;
-    bool is_charged = x->charged_mask & 1u << s;
     if (x->leaves_records)
         note_causes(x, list, n, s, waits, y);
     for (uint32_t i = 0; i < n; i++) {
@@ -177,14 +192,15 @@ static void start(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, cons
         before[i].pred = k > 0 ? ORR_PRED_WAIT : ORR_PRED_PREVIOUS;
         before[i].stream = k > 0 ? waits->stream[k - 1] : s;
         before[i].index = k > 0 ? waits->need[k - 1] - 1 : previous;
-        if (is_charged)
-            orr_lane__note_blocker(x, list[i], s);
         before[i].is_issue_bound = issued_ns > y->ready_ns[i];
-        if (before[i].is_issue_bound)
-            orr_lane__note_issue_bound(x, list[i], s);
         starts_ns[i] = MAX(y->ready_ns[i], issued_ns);
     }
     memcpy(orr_exec__arrived_ns(x, list[0], s), starts_ns, n * sizeof *starts_ns);
+    if (x->charged_mask & 1u << s)
+        note_blockers(x, list[0], n, s);
+    for (uint32_t i = 0; i < n; i++)
+        if (before[i].is_issue_bound)
+            orr_lane__note_issue_bound(x, list[i], s);
 }
 
 /* The head of each, in step. False: each must be asked for itself, nothing has changed. */
@@ -292,6 +308,25 @@ static void sum_up(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s, con
     sum->wait_ns += (double)wait_ns;
 }
 
+/* As orr_lane__leave_trail of each. */
+static void leave_trails(const OrrExec *x, uint32_t r, uint32_t n, uint32_t s,
+                         const OrrItem *item) {
+    OrrEnded *ended = orr_exec__ended(x, r, s);
+    const int64_t *start_ns = orr_exec__start_ns(x, r, s);
+    const int64_t *arrived_ns = orr_exec__arrived_ns(x, r, s);
+    const OrrPredecessor *before = orr_exec__pred(x, r, s);
+    uint32_t step = orr_exec__joint_lane(x, r, s)->step;
+    for (uint32_t i = 0; i < n; i++)
+        ended[i] = (OrrEnded){.start_ns = start_ns[i],
+                              .arrived_ns = arrived_ns[i],
+                              .what = item->what,
+                              .step = step,
+                              .type = item->type,
+                              .is_issue_bound = before[i].is_issue_bound,
+                              .is_set = 1,
+                              .slot = !ended[i].slot};
+}
+
 void orr_together__complete(OrrExec *x, const uint32_t *list, uint32_t n, uint32_t s,
                             const int64_t *end_ns) {
     const OrrItem *item = orr_exec__head(x, list[0], s);
@@ -302,10 +337,9 @@ void orr_together__complete(OrrExec *x, const uint32_t *list, uint32_t n, uint32
         if (orr_exec__is_probed(x, list[i]))
             orr_lane__probe(x, list[i], s, item);
     }
-    for (uint32_t i = 0; (x->ended_mask & 1u << s) && i < n; i++)
-        orr_lane__leave_trail(x, list[i], s, item);
-    for (uint32_t i = 0; i < n; i++)
-        free_ns[i] = end_ns[i];
+    if (x->ended_mask & 1u << s)
+        leave_trails(x, list[0], n, s, item);
+    memcpy(free_ns, end_ns, n * sizeof *free_ns);
     OrrLane *l = orr_exec__joint_lane(x, list[0], s);
     l->completed++;
     l->state = ORR_LANE_BLOCKED;
