@@ -129,6 +129,26 @@ static void begin(OrrExec *x, OrrIslandPass *pass, uint32_t r, uint32_t k, const
     pass->key = k == 0 ? call->key : pass->key;
 }
 
+/* As note_lane of all members, who are alike. */
+static ORR_INLINE void note_lanes(const OrrExec *x, const OrrIslandPass *pass, uint32_t k,
+                                  uint32_t key, const int64_t *at_ns, const uint32_t *cause) {
+    const OrrBegins b = x->passes->begins;
+    const uint32_t *list = pass->list, n = pass->n, own = orr_pass_lane[k];
+    const OrrLane *lanes = ORR_STORED(x, pass->first, lanes, OrrLane);
+    const OrrEnded *ended = ORR_STORED(x, pass->first, ended, OrrEnded);
+    for (uint32_t m = 0; m < n; m++) {
+        uint32_t r = list[m], row = x->row_at[cause[m]];
+        b.begin_ns[r][k] = at_ns[m];
+        b.key[r][k] = key;
+        b.index[r][k] = lanes[row].completed - 1;
+        b.state[r].cause[k] = cause[m];
+        if (k == 1 && cause[m] != own)
+            b.blocker[r] = ended[row + m];
+    }
+    for (uint32_t m = 0; x->leaves_records && m < n; m++)
+        b.made[list[m]][k] = orr_exec__last_cause(x, list[m], cause[m]);
+}
+
 /* The same of all members, who are alike. */
 static ORR_INLINE void begin_all(OrrExec *x, OrrIslandPass *pass, uint32_t k, const Call *call) {
     const OrrPassNeed *needs = call->needs->needs[k];
@@ -148,9 +168,7 @@ static ORR_INLINE void begin_all(OrrExec *x, OrrIslandPass *pass, uint32_t k, co
                 cause[m] = q;
             }
     }
-    for (uint32_t m = 0; m < pass->n; m++)
-        note_lane(x, pass->list[m], k, call->key, at_ns[m], cause[m],
-                  orr_exec__joint_lane(x, pass->first, cause[m])->completed - 1);
+    note_lanes(x, pass, k, call->key, at_ns, cause);
     if (k == 0)
         orr_exec__idle_all(x, pass->list, pass->n, cause, at_ns);
     for (uint32_t m = 0; k == 0 && m < pass->n; m++)

@@ -116,13 +116,16 @@ bool orr_pass__is_host_ahead(const OrrExec *x, uint32_t r, uint32_t key) {
     uint32_t n_synced = step * all->syncs_before + row->syncs_before;
     const uint32_t *list;
     uint32_t n = orr_pass__members(x, r, &list);
+    const int64_t *bases_ns = orr_exec__host_base_ns(x, list[0]);
+    const uint32_t *synced = orr_exec__n_synced(x, list[0]);
+    const OrrBegins b = x->passes->begins;
     int64_t base_ns = INT64_MIN;
     for (uint32_t m = 0; m < n; m++) {
-        const uint32_t *known = x->passes->begins.key[list[m]];
-        const int64_t *begin_ns = x->passes->begins.begin_ns[list[m]];
-        if (!orr_exec__has_synced(x, list[m], n_synced))
+        const uint32_t *known = b.key[list[m]];
+        const int64_t *begin_ns = b.begin_ns[list[m]];
+        if (synced[m] < n_synced)
             return false;
-        base_ns = MAX(base_ns, *orr_exec__host_base_ns(x, list[m]));
+        base_ns = MAX(base_ns, bases_ns[m]);
         first_ns = known[0] == key ? MIN(first_ns, begin_ns[0]) : first_ns;
         first_ns = known[1] == key ? MIN(first_ns, begin_ns[1]) : first_ns;
     }

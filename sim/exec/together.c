@@ -220,8 +220,9 @@ static bool start_together(OrrExec *x, const uint32_t *list, uint32_t n, uint32_
     uint32_t missing;
     if (!find_waits(x, list[0], s, item, &waits))
         return false;
+    const uint32_t *synced = orr_exec__n_synced(x, list[0]);
     for (uint32_t i = 0; i < n && syncs > 0; i++)
-        if (!orr_exec__has_synced(x, list[i], syncs))
+        if (synced[i] < syncs)
             return false;
     if (!look_at_waits(x, list, n, s, &waits, &ready, &missing))
         return false;
