@@ -213,8 +213,27 @@ static void test_progress_tells_the_time_left(void **state) {
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
+static void test_probe_tells_and_leaves_nothing(void **state) {
+    const Place *p = *state;
+    g_autoptr(GError) error = NULL;
+    assert_true(orr_out_probe(p->path, &error));
+    assert_int_equal(n_files(p->dir), 0);
+    assert_true(g_file_set_contents(p->path, "old", -1, NULL));
+    assert_true(orr_out_probe(p->path, &error));
+    check_holds(p->path, "old");
+    assert_true(orr_out_probe("-", &error));
+    assert_true(orr_out_probe(NULL, &error));
+    assert_true(orr_out_probe("/dev/null", &error));
+    assert_false(orr_out_probe(p->dir, &error));
+    assert_int_equal(error->code, ORR_ERROR_ENV);
+    g_clear_error(&error);
+    assert_false(orr_out_probe("/no/such/folder/x", &error));
+    assert_non_null(strstr(error->message, "/no/such/folder/x: cannot write"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        TEST(test_probe_tells_and_leaves_nothing),
         TEST(test_file_commit_replaces_the_old_contents),
         TEST(test_file_abort_leaves_the_old_file_alone),
         TEST(test_file_killed_run_leaves_the_old_file),

@@ -3,6 +3,7 @@
 #include "tests/near.h"
 
 #include "sim/api/sweep.h"
+#include "sim/io/csv.h"
 #include "sim/report/sweep.h"
 #include "tests/schema_check.h"
 #include "tests/step_helpers.h"
@@ -78,7 +79,8 @@ static void test_each_row_is_the_step_with_its_values_set(void **state) {
         assert_true(row->tokens_per_s == r->tokens_per_s);
         assert_int_equal(row->peak_bytes, peak);
         assert_int_equal(row->verdict, r->verdict);
-        assert_string_equal(s->sweep->flops_formula, r->flops_formula);
+        assert_string_equal(row->flops_formula, r->flops_formula);
+        assert_int_equal(row->dp, r->layout.dp);
         if (row->tokens_per_s > s->sweep->rows[best].tokens_per_s)
             best = i;
         step_free(step);
@@ -156,6 +158,10 @@ static void test_reports_do_not_depend_on_threads_and_are_as_the_schema_says(voi
     g_autofree char *csv = report(one->sweep, orr_report_sweep_csv);
     g_auto(GStrv) lines = g_strsplit(csv, "\n", -1);
     assert_int_equal(g_strv_length(lines), 1 + 12 + 1);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(OrrCsv) table = orr_csv_parse("sweep", csv, strlen(csv), ORR_CSV_PLAIN, &error);
+    if (!table) /* rows as long as the header */
+        fail_msg("%s", error->message);
     sweep_free(one);
     sweep_free(many);
 }

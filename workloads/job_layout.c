@@ -44,7 +44,8 @@ static const char *proper_name(const char *group, const char *key) {
 
 void orr_job__override(JobReader *r, const OrrOverride *o) {
     const char *key = proper_name(o->group, o->key);
-    orr_keys_override(r->keys, o->group, key != NULL ? key : o->key, o->value, "--set");
+    orr_keys_override(r->keys, o->group, key != NULL ? key : o->key, o->value,
+                      o->origin ? o->origin : "--set");
 }
 
 bool orr_job__is_overridden(const JobReader *r, const char *group, const char *key) {
@@ -98,14 +99,18 @@ static void read_dp(JobReader *r) {
         return;
     }
     l->dp = 1; /* if nothing says how many */
-    if (n_gpus == 0) {
+    if (n_gpus == 0 && orr_keys_has(r->keys, "layout", "dp")) {
+        orr_keys_complain(r->keys, "layout", "dp",
+                          "needs a number of GPUs; cluster = NAME:GPUS, or a number, would do");
+    } else if (n_gpus == 0) {
         orr_keys_complain(r->keys, "layout", "dp",
                           "is missing; it, or a number of GPUs, cluster = NAME:GPUS, would do");
     } else if (n_gpus % model != 0) {
-        orr_keys_complain(r->keys, "layout", "dp",
-                          "cannot be derived: TP %u x PP %u x CP %u = %" G_GUINT64_FORMAT
-                          " ranks do not divide %u GPUs; others of these would do",
-                          l->tp, l->pp, l->cp, model, n_gpus);
+        orr_keys_complain(
+            r->keys, "layout", "dp",
+            "cannot be derived: TP %u x PP %u x CP %u = %" G_GUINT64_FORMAT
+            " ranks do not divide %u GPUs; a TP, PP and CP whose product does would do",
+            l->tp, l->pp, l->cp, model, n_gpus);
     } else {
         l->dp = (uint32_t)(n_gpus / model);
         orr_job__assume(r, "layout.dp", l->dp, "GPUs / (tp x pp x cp)");

@@ -10,12 +10,12 @@ typedef struct {
     const OrrSweepRequest *in;
     GError **errors; /* [n_rows] */
     char **groups, **keys;
-    char *formula; /* of the first row that has one */
-    GMutex lock;
 } Work;
 
 static void fill(const OrrRecord *r, OrrSweepRow *row) {
+    row->flops_formula = g_strdup(r->flops_formula);
     row->n_gpus = r->world_size;
+    row->dp = r->layout.dp;
     row->step_time_ns = r->step_time_ns;
     row->tokens_per_step = r->tokens_per_step;
     row->tokens_per_s = r->tokens_per_s;
@@ -28,19 +28,6 @@ static void fill(const OrrRecord *r, OrrSweepRow *row) {
     row->verdict = r->verdict;
     for (uint32_t s = 0; s < r->n_stages; s++)
         row->peak_bytes = MAX(row->peak_bytes, r->stages[s].peak_bytes);
-}
-
-/* The formula is the job's or the framework's, which may be what is varied: then it is told by
- * row. */
-static void note_formula(Work *w, const char *formula) {
-    g_mutex_lock(&w->lock);
-    if (!w->formula)
-        w->formula = g_strdup(formula);
-    else if (strcmp(w->formula, formula) != 0) {
-        g_free(w->formula);
-        w->formula = g_strdup("each row's own");
-    }
-    g_mutex_unlock(&w->lock);
 }
 
 static void run_piece(void *data, uint32_t i) {
@@ -61,7 +48,6 @@ static void run_piece(void *data, uint32_t i) {
     if (!run || !orr_step_execute(run, NULL, NULL, 0, &w->errors[i]))
         return;
     fill(orr_step_record(run), &w->sweep->rows[i]);
-    note_formula(w, orr_step_record(run)->flops_formula);
 }
 
 static void split_keys(Work *w) {
@@ -113,7 +99,6 @@ bool orr_sweep_run(OrrSweep *s, const OrrSweepRequest *in, GError **error) {
                               "--vary: %" G_GUINT64_FORMAT " combinations; at most %u would do", n,
                               ORR_MOST_SWEEP_ROWS);
     Work w = {.sweep = s, .in = in};
-    g_mutex_init(&w.lock);
     s->version = PACKAGE_VERSION;
     s->job = g_strdup(in->request->job);
     s->n_rows = (uint32_t)n;
@@ -125,15 +110,10 @@ bool orr_sweep_run(OrrSweep *s, const OrrSweepRequest *in, GError **error) {
     bool is_fine = check_any(&w, error);
     if (is_fine)
         judge(&w);
-    if (w.formula) {
-        g_free(s->flops_formula);
-        s->flops_formula = g_steal_pointer(&w.formula);
-    }
     for (uint32_t i = 0; i < s->n_rows; i++)
         g_clear_error(&w.errors[i]);
     g_free(w.errors);
     g_strfreev(w.groups);
     g_strfreev(w.keys);
-    g_mutex_clear(&w.lock);
     return is_fine;
 }

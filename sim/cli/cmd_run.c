@@ -52,7 +52,7 @@ static void request_clear(Request *r) {
 
 static bool add_set(Request *r, const char *text, GError **error) {
     OrrOverride o;
-    if (!orr_cli_parse_set("--set", text, r->texts, &o, error))
+    if (!orr_cli_parse_set("--set", "layout.tp=4", text, r->texts, &o, error))
         return false;
     g_array_append_val(r->overrides, o);
     return true;
@@ -108,7 +108,8 @@ static bool take_options(Request *r, const OrrCli *cli, GError **error) {
     if (orr_cli_has(cli, "json") && orr_cli_has(cli, "csv"))
         return orr_fail_usage(error, "orrery run: --json or --csv, not both");
     static const char *const outputs[] = {"output", "resume", "events", "trace", "plots", NULL};
-    if (!orr_cli_are_apart(cli, "run", outputs, error))
+    static const char *const files[] = {"output", "events", "trace", NULL};
+    if (!orr_cli_are_apart(cli, "run", outputs, error) || !orr_cli_can_write(cli, files, error))
         return false;
     const char *ref = orr_cli_argument(cli, 0);
     bool is_record = g_str_has_suffix(ref, ".json") || g_str_has_suffix(ref, ".json.gz");

@@ -120,7 +120,8 @@ static bool run_step(OrrCli *cli, GError **error) {
     if (orr_cli_has(cli, "json") && orr_cli_has(cli, "csv"))
         return orr_fail_usage(error, "orrery step: --json or --csv, not both");
     static const char *const outputs[] = {"output", "waits", "dump-program", NULL};
-    if (!check_outputs(cli, error) || !orr_cli_are_apart(cli, "step", outputs, error))
+    if (!check_outputs(cli, error) || !orr_cli_are_apart(cli, "step", outputs, error) ||
+        !orr_cli_can_write(cli, outputs, error))
         return false;
     const char *waits = orr_cli_value(cli, "waits");
     bool is_trace = orr_cli_is_trace(orr_cli_argument(cli, 0));

@@ -112,6 +112,9 @@ static bool write_residuals(const OrrValidation *v, const char *path, GError **e
 static bool run_validate(OrrCli *cli, GError **error) {
     if (orr_cli_has(cli, "json") && orr_cli_has(cli, "csv"))
         return orr_fail_usage(error, "orrery validate: --json or --csv, not both");
+    static const char *const files[] = {"output", "residuals", NULL};
+    if (!orr_cli_can_write(cli, files, error))
+        return false;
     g_autoptr(OrrPublished) facts = orr_published_new();
     if (!read_facts(cli, facts, error))
         return false;

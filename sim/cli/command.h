@@ -67,6 +67,10 @@ OrrOut *orr_cli_output(const OrrCli *cli, GError **error);
 bool orr_cli_are_apart(const OrrCli *cli, const char *command, const char *const *names,
                        GError **error);
 
+/* Whether the files that the options @names (up to NULL) of the command name can be written, so
+ * that it is told before the work. */
+bool orr_cli_can_write(const OrrCli *cli, const char *const *names, GError **error);
+
 /* Begins the object that a command prints: its schema, and the version of the program. */
 void orr_cli_json_begin(OrrJsonWriter *w, const char *schema);
 

@@ -198,3 +198,10 @@ bool orr_cli_are_apart(const OrrCli *cli, const char *command, const char *const
     }
     return true;
 }
+
+bool orr_cli_can_write(const OrrCli *cli, const char *const *names, GError **error) {
+    for (uint32_t i = 0; names[i]; i++)
+        if (!orr_out_probe(orr_cli_value(cli, names[i]), error))
+            return false;
+    return true;
+}

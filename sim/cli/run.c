@@ -13,13 +13,13 @@
 
 #define INPUT_LIMIT_BYTES (1 << 24) /* ours: inputs are a few kilobytes */
 
-bool orr_cli_parse_set(const char *option, const char *text, GPtrArray *texts, OrrOverride *out,
-                       GError **error) {
+bool orr_cli_parse_set(const char *option, const char *example, const char *text, GPtrArray *texts,
+                       OrrOverride *out, GError **error) {
     const char *equals = strchr(text, '=');
     const char *dot = strchr(text, '.');
     if (!equals || !dot || dot > equals || dot == text || dot + 1 == equals)
-        return orr_fail_usage(error, "%s %s: GROUP.KEY=VALUE would do, such as layout.tp=4", option,
-                              text);
+        return orr_fail_usage(error, "%s %s: GROUP.KEY=VALUE would do, such as %s", option, text,
+                              example);
     out->group = g_strstrip(g_strndup(text, (gsize)(dot - text)));
     out->key = g_strstrip(g_strndup(dot + 1, (gsize)(equals - dot - 1)));
     out->value = g_strstrip(g_strdup(equals + 1));
@@ -32,7 +32,7 @@ bool orr_cli_parse_set(const char *option, const char *text, GPtrArray *texts, O
 
 static bool add_override(OrrCliRun *run, const char *text, GError **error) {
     OrrOverride o;
-    if (!orr_cli_parse_set("--set", text, run->texts, &o, error))
+    if (!orr_cli_parse_set("--set", "layout.tp=4", text, run->texts, &o, error))
         return false;
     g_array_append_val(run->overrides, o);
     return true;

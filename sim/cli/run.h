@@ -39,9 +39,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrCliRun, orr_cli_run_free)
 bool orr_cli_run_execute(OrrCliRun *run, const OrrCli *cli, const OrrProbe *probe,
                          const uint32_t *ranks, uint32_t n_ranks, GError **error);
 
-/* "GROUP.KEY=VALUE" of @option (--set); the value may hold anything, '=' too. The texts of @out are
- * kept in @texts, whose free function is g_free. Errors: ORR_ERROR_USAGE. */
-bool orr_cli_parse_set(const char *option, const char *text, GPtrArray *texts, OrrOverride *out,
-                       GError **error);
+/* "GROUP.KEY=VALUE" of @option (--set), as in @example; the value may hold anything, '=' too. The
+ * texts of @out are kept in @texts, whose free function is g_free. Errors: ORR_ERROR_USAGE. */
+bool orr_cli_parse_set(const char *option, const char *example, const char *text, GPtrArray *texts,
+                       OrrOverride *out, GError **error);
 
 #endif

@@ -12,12 +12,18 @@
 static bool add_axis(OrrSweep *sweep, const char *text, GError **error) {
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
     OrrOverride o;
-    if (!orr_cli_parse_set("--vary", text, texts, &o, error))
+    if (!orr_cli_parse_set("--vary", "layout.tp=1,2,4", text, texts, &o, error))
         return false;
     g_autofree char *key = g_strdup_printf("%s.%s", o.group, o.key);
     for (guint i = 0; i < sweep->axes->len; i++)
         if (strcmp(g_array_index(sweep->axes, OrrSweepAxis, i).key, key) == 0)
             return orr_fail_usage(error, "--vary %s: %s is varied twice; one list would do", text,
+                                  key);
+    for (const char *c = text; *c; c++)
+        if (g_ascii_iscntrl(*c))
+            return orr_fail_usage(error,
+                                  "--vary %s: a value has a control character; none would "
+                                  "do",
                                   key);
     g_auto(GStrv) values = g_strsplit(o.value, ",", -1);
     for (guint i = 0; values[i]; i++) {

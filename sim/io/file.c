@@ -164,6 +164,14 @@ OrrOut *orr_out_open(const char *path, GError **error) {
     return g_steal_pointer(&out);
 }
 
+bool orr_out_probe(const char *path, GError **error) {
+    struct stat st;
+    if (path && stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return true;
+    g_autoptr(OrrOut) out = orr_out_open(path, error);
+    return out != NULL;
+}
+
 OrrOut *orr_out_to_string(GString *text) {
     OrrOut *out = g_new0(OrrOut, 1);
     out->fd = -1;

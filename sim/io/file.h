@@ -24,6 +24,9 @@ typedef struct OrrOut OrrOut;
 /* @path NULL or "-" is standard output. A target that exists and is not a regular file (a pipe, a
  * device) is written directly. Errors: ORR_ERROR_ENV. */
 OrrOut *orr_out_open(const char *path, GError **error);
+/* Whether that would work now, before long work; leaves nothing behind. Pipes and devices are not
+ * opened for it. */
+bool orr_out_probe(const char *path, GError **error);
 /* Appends to @text, which stays the caller's; cannot fail. */
 OrrOut *orr_out_to_string(GString *text);
 void orr_out_write(OrrOut *out, const char *data, gsize length);

@@ -60,9 +60,10 @@ static void check_world(Check *c) {
         return;
     g_autofree char *have = orr_units_count((double)world);
     g_autofree char *asked = orr_units_count((double)c->n_gpus);
-    g_autofree char *dp = c->n_gpus % each == 0
-                              ? g_strdup_printf("dp = %" G_GUINT64_FORMAT " or ", c->n_gpus / each)
-                              : g_strdup("");
+    g_autofree char *dp =
+        c->n_gpus % each == 0
+            ? g_strdup_printf("dp = %" G_GUINT64_FORMAT " (or auto) or ", c->n_gpus / each)
+            : g_strdup("");
     refuse(c,
            "[layout] tp, pp, dp: TP %u x PP %u x DP %u is %s ranks and not %s; %s%s GPUs would do",
            l->tp, l->pp, l->dp, have, asked, dp, have);

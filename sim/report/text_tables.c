@@ -101,8 +101,6 @@ void orr_report__critical_path(const OrrRecord *r, OrrOut *out) {
     account_total(out, r->step_time_ns);
 }
 
-#define SHOWN_NS 500 /* in milliseconds with three decimals */
-
 void orr_report__sensitivities(const OrrRecord *r, OrrOut *out) {
     if (r->n_sensitivities == 0)
         return;
@@ -114,13 +112,12 @@ void orr_report__sensitivities(const OrrRecord *r, OrrOut *out) {
         more.text, "more of", "step time", "saved", "of step", "keys");
     for (uint32_t i = 0; i < r->n_sensitivities; i++) {
         const OrrRecordSensitivity *s = &r->sensitivities[i];
-        int64_t saved_ns = r->step_time_ns - s->step_time_ns;
-        double saved = saved_ns > -SHOWN_NS && saved_ns < SHOWN_NS ? 0 : (double)saved_ns;
+        double saved = (double)(r->step_time_ns - s->step_time_ns);
         OrrFixed time = orr_report__time((double)s->step_time_ns);
-        OrrFixed ms = orr_report__fixed(saved * 1e-6, 3);
+        OrrFixed less = orr_report__time(fabs(saved));
         OrrFixed share = orr_report__percent(saved / (double)r->step_time_ns);
-        orr_out_printf(out, "  %-26s %12s %10s ms %8s  %s\n", s->name, time.text, ms.text,
-                       share.text, s->keys);
+        orr_out_printf(out, "  %-26s %12s %1s%12s %8s  %s\n", s->name, time.text,
+                       saved < 0 ? "-" : "", less.text, share.text, s->keys);
     }
     orr_out_puts(out, "  Latencies are divided by as much. Negative: on shared links what comes "
                       "sooner can be in the way.\n");

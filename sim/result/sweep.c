@@ -11,7 +11,6 @@ OrrSweep *orr_sweep_new(void) {
     s->axes = g_array_new(FALSE, TRUE, sizeof(OrrSweepAxis));
     g_array_set_clear_func(s->axes, axis_clear);
     s->fastest = ORR_SWEEP_NONE;
-    s->flops_formula = g_strdup("");
     return s;
 }
 
@@ -19,11 +18,10 @@ void orr_sweep_free(OrrSweep *s) {
     if (!s)
         return;
     for (uint32_t i = 0; i < s->n_rows; i++)
-        g_free(s->rows[i].refused);
+        g_free(s->rows[i].refused), g_free(s->rows[i].flops_formula);
     g_free(s->rows);
     g_array_unref(s->axes);
     g_free(s->job);
-    g_free(s->flops_formula);
     g_free(s);
 }
 

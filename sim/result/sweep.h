@@ -14,8 +14,9 @@ typedef struct {
 
 /* A combination of values. */
 typedef struct {
-    char *refused; /* why there is no such step; NULL: it was simulated */
-    uint32_t n_gpus;
+    char *refused;       /* why there is no such step; NULL: it was simulated */
+    char *flops_formula; /* what model FLOPs are by; "" */
+    uint32_t n_gpus, dp;
     int64_t step_time_ns, tokens_per_step;
     double tokens_per_s, tflops_per_gpu, mfu_frac, hfu_frac;
     double bubble_of_step_frac, communication_share_frac;
@@ -31,8 +32,7 @@ typedef struct {
     GArray *axes;      /* OrrSweepAxis */
     OrrSweepRow *rows; /* [n_rows] the last axis goes fastest */
     uint32_t n_rows;
-    uint32_t fastest;    /* row with the most tokens a second of those that fit; ORR_SWEEP_NONE */
-    char *flops_formula; /* of the job: what MFU is by; "": nothing was simulated */
+    uint32_t fastest; /* row with the most tokens a second of those that fit; ORR_SWEEP_NONE */
 } OrrSweep;
 
 OrrSweep *orr_sweep_new(void);
