@@ -182,10 +182,6 @@ static void store_clear(Store *s) {
     g_clear_pointer(&s->journal, orr_journal_free);
 }
 
-static void show_progress(void *data, uint64_t done) {
-    orr_progress_set(data, done);
-}
-
 static bool simulate(OrrRun *run, const Request *r, const OrrCli *cli, GError **error) {
     Store store = {0};
     OrrSeedStore seeds = {store_get, store_put, &store};
@@ -193,7 +189,7 @@ static bool simulate(OrrRun *run, const Request *r, const OrrCli *cli, GError **
     if (path && !store_open(&store, run, path, error))
         return false;
     g_autoptr(OrrProgress) progress = orr_progress_new("simulating", r->request.n_seeds, "seeds");
-    bool is_done = orr_run_execute(run, path ? &seeds : NULL, show_progress, progress, error);
+    bool is_done = orr_run_execute(run, path ? &seeds : NULL, orr_progress_show, progress, error);
     store_clear(&store);
     return is_done;
 }

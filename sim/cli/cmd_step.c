@@ -60,15 +60,11 @@ static bool write_record(const OrrCli *cli, const OrrRecord *record, GError **er
     return orr_out_commit(out, error);
 }
 
-static void show_done(void *data, uint64_t done) {
-    orr_progress_set(data, done);
-}
-
 static bool run_sensitivity(OrrCliRun *run, int64_t threads, GError **error) {
     g_autoptr(OrrProgress) progress =
         orr_progress_new("varying", orr_step_n_sensitivities(run->run), "runs");
     OrrStepSensitivity in = {
-        .n_threads = (uint32_t)threads, .progress = show_done, .progress_data = progress};
+        .n_threads = (uint32_t)threads, .progress = orr_progress_show, .progress_data = progress};
     return orr_step_run_sensitivity(run->run, &in, error);
 }
 
@@ -87,7 +83,7 @@ static bool run_others(const OrrCli *cli, OrrCliRun *run, GError **error) {
     if (seeds == 0)
         return true;
     g_autoptr(OrrProgress) progress = orr_progress_new("simulating", (uint64_t)seeds, "seeds");
-    OrrStepSeeds in = {(uint32_t)seeds, (uint32_t)threads, show_done, progress};
+    OrrStepSeeds in = {(uint32_t)seeds, (uint32_t)threads, orr_progress_show, progress};
     return orr_step_run_seeds(run->run, &in, error);
 }
 

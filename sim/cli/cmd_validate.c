@@ -44,10 +44,6 @@ static bool read_facts(const OrrCli *cli, OrrPublished *facts, GError **error) {
     return shipped && orr_workload_published(shipped, facts, error);
 }
 
-static void draw_progress(void *data, uint64_t done) {
-    orr_progress_set(data, done);
-}
-
 static OrrValidation *validate(const OrrCli *cli, const OrrPublished *facts, GError **error) {
     int64_t n_threads = 0;
     double hold_out_frac = 0;
@@ -65,7 +61,7 @@ static OrrValidation *validate(const OrrCli *cli, const OrrPublished *facts, GEr
                                   .calibration = orr_cli_value(cli, "calibration"),
                                   .hold_out_frac = hold_out_frac,
                                   .n_threads = (uint32_t)n_threads,
-                                  .progress = draw_progress,
+                                  .progress = orr_progress_show,
                                   .data = progress};
     return orr_validate(&request, error);
 }

@@ -14,15 +14,11 @@ static bool refuse_others(const OrrCli *cli, GError **error) {
     return true;
 }
 
-static void show_progress(void *data, uint64_t done) {
-    orr_progress_set(data, done);
-}
-
 static bool simulate(OrrShareRun *run, uint32_t n_seeds, GError **error) {
     if (n_seeds == 1)
         return orr_share_execute(run, NULL, NULL, error);
     g_autoptr(OrrProgress) progress = orr_progress_new("simulating", n_seeds, "seeds");
-    return orr_share_execute(run, show_progress, progress, error);
+    return orr_share_execute(run, orr_progress_show, progress, error);
 }
 
 /* The first seed again, through one writer of its events. */

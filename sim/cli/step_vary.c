@@ -53,10 +53,6 @@ static bool check_options(const OrrCli *cli, GError **error) {
     return true;
 }
 
-static void show_done(void *data, uint64_t done) {
-    orr_progress_set(data, done);
-}
-
 static bool write_sweep(const OrrCli *cli, const OrrSweep *sweep, GError **error) {
     g_autoptr(OrrOut) out = orr_cli_output(cli, error);
     if (!out)
@@ -85,7 +81,7 @@ bool orr_cli_step_vary(const OrrCli *cli, const char *job, GError **error) {
         orr_progress_new("varying", MIN(orr_sweep_n(sweep), ORR_MOST_SWEEP_ROWS), "combinations");
     OrrSweepRequest in = {.request = &run->request,
                           .n_threads = (uint32_t)threads,
-                          .progress = show_done,
+                          .progress = orr_progress_show,
                           .progress_data = progress};
     bool is_done = orr_sweep_run(sweep, &in, error);
     g_clear_pointer(&progress, orr_progress_free);

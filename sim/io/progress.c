@@ -47,6 +47,10 @@ void orr_progress_set(OrrProgress *p, uint64_t done) {
     p->has_line = true;
 }
 
+void orr_progress_show(void *progress, uint64_t done) {
+    orr_progress_set(progress, done);
+}
+
 void orr_progress_free(OrrProgress *p) {
     if (!p)
         return;

@@ -11,6 +11,8 @@ typedef struct OrrProgress OrrProgress;
 OrrProgress *orr_progress_new(const char *what, uint64_t total, const char *unit);
 /* @done of the total; draws at most a few times a second, so it may be called often. */
 void orr_progress_set(OrrProgress *p, uint64_t done);
+/* The same, as what works long calls it: @progress is the OrrProgress. */
+void orr_progress_show(void *progress, uint64_t done);
 /* Clears the line. */
 void orr_progress_free(OrrProgress *p);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(OrrProgress, orr_progress_free)
