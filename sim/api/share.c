@@ -3,6 +3,7 @@
 #include "sim/api/share.h"
 
 #include "sim/api/share_price.h"
+#include "sim/base/parallel.h"
 #include "sim/base/stats.h"
 #include "sim/job/money.h"
 #include "workloads/loader_run.h"
@@ -224,8 +225,7 @@ static void figures_of(const OrrShareRun *run, const OrrShareResult *results,
 /* Seeds in parallel: each is a function of the spec and its number. */
 typedef struct {
     OrrShareRun *run;
-    gint next, is_stopped; /* atomic */
-    GAsyncQueue *done;     /* seed + 1 */
+    gint is_stopped; /* atomic: no further seed is begun */
     GMutex lock;
     GError *error;
 } Work;
@@ -253,40 +253,18 @@ static bool simulate(OrrShareRun *run, uint32_t i, const OrrShareProbe *probe, G
     return true;
 }
 
-static gpointer worker(gpointer data) {
+static void run_piece(void *data, uint32_t i) {
     Work *w = data;
-    for (;;) {
-        uint32_t i = (uint32_t)g_atomic_int_add(&w->next, 1);
-        if (i >= w->run->report.n_seeds || g_atomic_int_get(&w->is_stopped))
-            return NULL;
-        GError *flaw = NULL;
-        if (!simulate(w->run, i, NULL, &flaw)) {
-            g_mutex_lock(&w->lock);
-            if (w->error)
-                g_error_free(flaw);
-            else
-                w->error = flaw;
-            g_mutex_unlock(&w->lock);
-            g_atomic_int_set(&w->is_stopped, 1);
-        }
-        g_async_queue_push(w->done, GUINT_TO_POINTER(i + 1));
-    }
-}
-
-static void run_seeds(Work *w, void (*progress)(void *data, uint64_t done), void *progress_data) {
-    const OrrShareRequest *q = w->run->request;
-    uint32_t n = q->n_threads > 0 ? q->n_threads : g_get_num_processors();
-    n = MIN(n, q->n_seeds);
-    g_autofree GThread **threads = g_new(GThread *, n);
-    for (uint32_t t = 0; t < n; t++)
-        threads[t] = g_thread_new("seed", worker, w);
-    for (uint32_t i = 0; i < q->n_seeds && !g_atomic_int_get(&w->is_stopped); i++) {
-        g_async_queue_pop(w->done);
-        if (progress)
-            progress(progress_data, i + 1);
-    }
-    for (uint32_t t = 0; t < n; t++)
-        g_thread_join(threads[t]);
+    GError *flaw = NULL;
+    if (g_atomic_int_get(&w->is_stopped) || simulate(w->run, i, NULL, &flaw))
+        return;
+    g_mutex_lock(&w->lock);
+    if (w->error)
+        g_error_free(flaw);
+    else
+        w->error = flaw;
+    g_mutex_unlock(&w->lock);
+    g_atomic_int_set(&w->is_stopped, 1);
 }
 
 static void spread(const OrrShareRun *run, OrrShareReport *r) {
@@ -374,10 +352,10 @@ bool orr_share_execute(OrrShareRun *run, void (*progress)(void *data, uint64_t d
     run->end_ns = g_new0(double, n *n_jobs + 1);
     r->figures = g_new0(OrrRunFigure, N_FIGURES);
     r->spreads = g_new0(OrrShareJobSpread, n_jobs + 1);
-    Work w = {.run = run, .done = g_async_queue_new()};
+    Work w = {.run = run};
+    OrrParallelProgress told = {progress, progress_data};
     g_mutex_init(&w.lock);
-    run_seeds(&w, progress, progress_data);
-    g_async_queue_unref(w.done);
+    orr_parallel(run->request->n_seeds, run->request->n_threads, run_piece, &w, &told);
     g_mutex_clear(&w.lock);
     if (w.error) {
         g_propagate_prefixed_error(error, w.error, "%s: ", r->name);
